@@ -1,0 +1,1 @@
+"""Rewards that never lie: every score carries a status, named parts and a cause."""

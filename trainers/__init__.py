@@ -1,0 +1,1 @@
+"""Train policies with GRPO on grpo_envs environments."""
