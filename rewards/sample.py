@@ -30,6 +30,7 @@ class ToolUse:
         call: What the policy asked for.
         result: The text the policy was shown.
         ok: False when the tool refused the call or failed.
+        broken: True when the tool itself failed, through no fault of the call.
         turn: Index of the turn that made the call, from 0.
     """
 
@@ -37,6 +38,7 @@ class ToolUse:
     result: str = ""
     ok: bool = True
     turn: int = 0
+    broken: bool = False
 
 
 @dataclass(frozen=True, slots=True)
