@@ -6,6 +6,7 @@ Importing this package registers the built-in environments; nothing heavy is loa
 from __future__ import annotations
 
 from grpo_envs.actions import Answer, Calls, call_text, parse_action
+from grpo_envs.builtins import register_builtins
 from grpo_envs.env import LanguageEnv
 from grpo_envs.registration import EnvInfo, env_ids, env_info, make, register
 from grpo_envs.snapshots import Snapshot
@@ -34,3 +35,5 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+register_builtins()

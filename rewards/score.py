@@ -6,13 +6,20 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict
 
 from rewards.bounds import UNIT, Bounds
 from rewards.errors import InvalidScore
 from rewards.status import Status
 
-__all__ = ["Part", "Score"]
+__all__ = ["Part", "Score", "Times"]
+
+
+class Times(TypedDict, total=False):
+    """The two times of a score, in seconds, as keyword arguments."""
+
+    queued_s: float
+    ran_s: float
 
 
 @dataclass(frozen=True, slots=True)

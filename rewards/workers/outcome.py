@@ -1,0 +1,82 @@
+"""What comes of a task given to a worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from rewards.errors import RewardError
+
+__all__ = ["Ended", "Outcome", "PoolStats", "Saturated"]
+
+T = TypeVar("T")
+
+
+class Saturated(RewardError, RuntimeError):
+    """Raised when the pool's queue is full; the message states its size and what to do."""
+
+
+class Ended(StrEnum):
+    """How a task ended."""
+
+    DONE = "done"
+    """It returned a value."""
+    RAISED = "raised"
+    """It raised an exception."""
+    DEADLINE = "deadline"
+    """It overran its deadline by its own doing, and its worker was killed."""
+    MEMORY = "memory"
+    """It exceeded the memory cap."""
+    LOST = "lost"
+    """Its worker died from outside, twice."""
+    STARVED = "starved"
+    """It overran its deadline because the machine gave it no core, twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome(Generic[T]):
+    """What came of a task.
+
+    Attributes:
+        ended: How it ended.
+        value: What it returned, if it did.
+        error: What went wrong, in one line.
+        error_type: Name of the exception's class, if it raised.
+        queued_s: Seconds it waited for a worker.
+        ran_s: Seconds from dispatch to its end.
+        cpu_s: Seconds of CPU it used.
+        waited_s: Seconds it was ready to run and no core was free.
+        attempts: How many workers it was given to: 2 after a retry.
+    """
+
+    ended: Ended
+    value: T | None = None
+    error: str = ""
+    error_type: str = ""
+    queued_s: float = 0.0
+    ran_s: float = 0.0
+    cpu_s: float = 0.0
+    waited_s: float = 0.0
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PoolStats:
+    """A look at a pool.
+
+    Attributes:
+        workers: Processes alive.
+        queued: Tasks waiting.
+        running: Tasks being run.
+        completed: Tasks ended, in any way.
+        restarts: Workers replaced, by cause.
+        saturated: Tasks refused.
+    """
+
+    workers: int
+    queued: int
+    running: int
+    completed: int
+    restarts: dict[str, int]
+    saturated: int

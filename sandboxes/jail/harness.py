@@ -1,0 +1,110 @@
+"""What runs beside a Python program in its own process: loads it, feeds it one input at a time, sends back plain data.
+
+The program shares this process, so nothing here is secret and nothing here decides anything: expected values are not
+in the jail at all, and a program that forges results forges only its own answers.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import types
+from typing import Any
+
+from sandboxes.jail.frames import read_frame, write_frame
+from sandboxes.values import TooLarge, decode, encode
+
+__all__ = ["serve"]
+
+_MESSAGE_CHARACTERS = 500
+
+
+def serve(source: str, name: str, commands: int, results: int, budget: int) -> None:
+    """Run a program's module, then each command, until the channel closes.
+
+    Args:
+        source: Text of the module.
+        name: Its `__name__`.
+        commands: Descriptor to read inputs from, one at a time.
+        results: Descriptor to write one result for each to, the first for loading the module.
+        budget: Most items and characters of one result.
+    """
+    sys.set_int_max_str_digits(0)
+    module = types.ModuleType(name)
+    sys.modules[name] = module
+    sys.argv = ["program.py"]
+    namespace = module.__dict__
+    namespace["__file__"] = "/work/program.py"
+    write_frame(results, _attempt(lambda: _load(source, namespace), budget))
+    while True:
+        try:
+            steps = read_frame(commands)
+        except EOFError:
+            break
+        if steps is None:
+            break
+        write_frame(results, _attempt(lambda steps=steps: _perform(steps, namespace), budget))  # type: ignore[misc]
+    _flush()
+
+
+def _load(source: str, namespace: dict[str, Any]) -> None:
+    exec(compile(source, "/work/program.py", "exec", dont_inherit=True), namespace)  # noqa: S102 (what a sandbox is for)
+
+
+def _perform(steps: list[dict[str, Any]], namespace: dict[str, Any]) -> Any:
+    """Carry out the steps of one input and return the value of the last."""
+    value: Any = None
+    for step in steps:
+        if "code" in step:
+            value = eval(compile(step["code"], "<input>", "eval", dont_inherit=True), namespace)  # noqa: S307
+        elif "run" in step:
+            exec(compile(step["run"], "<input>", "exec", dont_inherit=True), namespace)  # noqa: S102
+            value = None
+        else:
+            target = _resolve(step["target"], namespace)
+            arguments = [decode(item) for item in step.get("args", [])]
+            keywords = {key: decode(item) for key, item in step.get("kwargs", {}).items()}
+            value = target(*arguments, **keywords)
+        if "save" in step:
+            namespace[step["save"]] = value
+    if "save" in steps[-1]:
+        return None
+    return value
+
+
+def _resolve(path: str, namespace: dict[str, Any]) -> Any:
+    first, *rest = path.split(".")
+    if first not in namespace:
+        raise NameError(f"name {first!r} is not defined by the program")
+    value = namespace[first]
+    for attribute in rest:
+        value = getattr(value, attribute)
+    return value
+
+
+def _attempt(action: Any, budget: int) -> dict[str, Any]:
+    """Run untrusted code; whatever it raises, `SystemExit` and `KeyboardInterrupt` too, is its result."""
+    try:
+        return {"value": encode(action(), budget)}
+    except TooLarge as error:
+        return {"error": "TooLarge", "message": str(error)}
+    except MemoryError:
+        return {"error": "MemoryError", "message": "out of memory"}
+    except BaseException as error:  # noqa: BLE001 (the wall between the program and its harness)
+        return {"error": type.__getattribute__(type(error), "__name__"), "message": _text_of(error)}
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except BaseException:  # noqa: BLE001 (a program's own __str__ may raise anything)
+        return "the exception has no text"
+    return str.__str__(text)[:_MESSAGE_CHARACTERS] if type(text) is str else "the exception has no text"
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:  # noqa: BLE001 (the program may have put anything in sys.stdout's place)
+            os.write(2, b"")
