@@ -347,7 +347,7 @@ class LanguageEnv(gym.Env[str, str]):
         except InvalidArguments as error:
             return ToolUse(call, f"Error: {error}", False, turn)
         if isinstance(result, Failure):
-            if isinstance(result.error, InvalidArguments) or result.status.has_value:
+            if result.status.has_value:
                 return ToolUse(call, f"Error: {result.detail}", False, turn)
             return ToolUse(call, f"tool {call.name} failed: {result.detail}", False, turn, broken=True)
         return ToolUse(call, result, True, turn)

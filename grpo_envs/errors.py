@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rewards.errors import Malformed
+
 __all__ = [
     "EnvClosed",
     "EnvNameTaken",
@@ -56,8 +58,8 @@ class InvalidTool(GrpoEnvsError, TypeError):
     """Raised when a function cannot be offered as a tool."""
 
 
-class InvalidArguments(GrpoEnvsError, ValueError):
-    """Raised when a tool call's arguments do not fit the tool's schema. Its message is shown to the model."""
+class InvalidArguments(GrpoEnvsError, Malformed, ValueError):
+    """Raised when a tool refuses a call: the policy's fault. Its message is shown to the model."""
 
 
 class SnapshotMismatch(GrpoEnvsError, ValueError):

@@ -71,7 +71,8 @@ def _attribute(error: Exception, function: Callable[..., Any]) -> Failure:
         if isinstance(error, kind):
             return Failure(status, str(error) or kind.__name__, error)
     name = getattr(function, "__qualname__", repr(function))
-    _log.warning("%s raised %s", name, describe(error), exc_info=error)
+    _log.warning("%s raised %s", name, describe(error))
+    _log.debug("where it was raised", exc_info=error)
     return Failure(Status.INFRA_ERROR, describe(error), error)
 
 

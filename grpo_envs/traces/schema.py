@@ -1,0 +1,149 @@
+"""The trace of an episode: one JSON line, everything that happened, versioned."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from grpo_envs.env import LanguageEnv
+from rewards.score import Score
+from rewards.status import Status
+
+__all__ = ["SCHEMA_VERSION", "Tokens", "ToolUseRecord", "Trace", "TurnRecord", "versions"]
+
+SCHEMA_VERSION = 1
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class ToolUseRecord(_Record):
+    """One tool call and its result."""
+
+    name: str
+    arguments: dict[str, Any]
+    result: str
+    ok: bool
+    broken: bool = False
+
+
+class Tokens(_Record):
+    """The exact tokens of a turn, as the policy sampled them; never text tokenised again."""
+
+    ids: list[int]
+    """Token ids that follow the prompt of this turn."""
+    logprobs: list[Finite | None] | None = None
+    """Log-probability of each id under the sampling policy."""
+    mask: list[int] | None = None
+    """1 for tokens the policy sampled, 0 for tokens the environment added."""
+    prompt_ids: list[int] | None = None
+    """Token ids that the policy was given."""
+
+    @model_validator(mode="after")
+    def _same_lengths(self) -> Tokens:
+        for name in ("logprobs", "mask"):
+            values = getattr(self, name)
+            if values is not None and len(values) != len(self.ids):
+                raise ValueError(f"{len(values)} {name} for {len(self.ids)} token ids")
+        return self
+
+
+class TurnRecord(_Record):
+    """One turn: what the policy wrote, what it called, what it was shown."""
+
+    text: str
+    observation: str = ""
+    tool_uses: list[ToolUseRecord] = []
+    state_key: str = ""
+    parts: dict[str, Finite | None] = {}
+    tokens: Tokens | None = None
+    policy_s: Finite = 0.0
+    """Seconds the policy took."""
+    env_s: Finite = 0.0
+    """Seconds the environment took, the reward's included."""
+
+
+class Trace(_Record):
+    """Everything that happened in one episode."""
+
+    version: int = SCHEMA_VERSION
+    id: str
+    env: str
+    policy: str = ""
+    group: str = ""
+    seed: int | None = None
+    step: int | None = None
+    """Training step, in a training run."""
+    task: dict[str, Any]
+    messages: list[dict[str, Any]] = []
+    turns: list[TurnRecord] = []
+    score: dict[str, Any]
+    """The score, in the form of `rewards.Score.to_dict`."""
+    value: Finite | None
+    status: Status
+    success: bool | None
+    terminated: bool
+    truncated: bool
+    error: str = ""
+    """What broke, if the episode ended in an infrastructure failure."""
+    started_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    wall_s: Finite = 0.0
+    versions: dict[str, str] = Field(default_factory=lambda: versions())
+
+    @classmethod
+    def of(cls, env: LanguageEnv, *, id: str, env_id: str, score: Score | None = None, **rest: Any) -> Trace:
+        """Build the trace of the episode that `env` is in.
+
+        Args:
+            env: An environment whose episode has begun.
+            id: Name of the trace.
+            env_id: Id that the environment is registered under.
+            score: Its score, if not the environment's own: of an episode that broke.
+            **rest: Further fields; `turns` may hold records made on the way, else they are made here.
+        """
+        score = score or env.score or Score.failed("the episode did not end")
+        records = rest.pop("turns", None) or [turn_record(turn) for turn in env.turns]
+        broken = score.status is Status.INFRA_ERROR
+        ended = env.score is not None and score.status not in (Status.POLICY_LIMIT, Status.INFRA_ERROR)
+        return cls(
+            id=id,
+            env=env_id,
+            task=env.task.row,
+            messages=[dict(message) for message in env.messages],
+            turns=records,
+            score=score.to_dict(),
+            value=score.value,
+            status=score.status,
+            success=env.success if env.score is score else None,
+            terminated=rest.pop("terminated", ended),
+            truncated=rest.pop("truncated", not ended),
+            error=rest.pop("error", score.detail if broken else ""),
+            **rest,
+        )
+
+    def to_score(self) -> Score:
+        """Return the score as an object."""
+        return Score.from_dict(self.score)
+
+
+def turn_record(turn: Any, **rest: Any) -> TurnRecord:
+    """Return the record of a `rewards.Turn`, with further fields."""
+    uses = [
+        ToolUseRecord(
+            name=use.call.name, arguments=dict(use.call.arguments), result=use.result, ok=use.ok, broken=use.broken
+        )
+        for use in turn.tool_uses
+    ]
+    return TurnRecord(text=turn.text, observation=turn.observation, tool_uses=uses, **rest)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions a trace is stamped with."""
+    from grpo_envs import __version__
+
+    return {"grpo_envs": __version__, "python": platform.python_version()}

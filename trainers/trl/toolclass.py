@@ -1,0 +1,125 @@
+"""Classes made for TRL: one per spec, with exactly the spec's tools as public methods.
+
+TRL offers every public method of an environment's class to the model, inherited ones too, and reads its signature and
+docstring. So each class is made afresh, everything of ours is underscored, and each tool becomes a method whose
+signature and docstring say what its JSON schema says.
+"""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import types
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Union
+
+from grpo_envs.actions import Answer, call_text, parse_action
+from grpo_envs.errors import InvalidTool
+from grpo_envs.tools import ToolSpec
+from trainers.trl.episode import Episode
+
+__all__ = ["episode_class"]
+
+_RESERVED = {"reset", "get_reward"}
+_SIMPLE: Mapping[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": float,
+    "boolean": bool,
+    "object": dict,
+    "array": list,
+    "null": type(None),
+}
+
+
+def episode_class(name: str, tools: Sequence[ToolSpec], new_episode: Callable[[], Episode]) -> type:
+    """Return a new class with `reset` and one method per tool.
+
+    Args:
+        name: Name of the class.
+        tools: The tools.
+        new_episode: Makes the rollout's environment.
+
+    Raises:
+        InvalidTool: If a tool's or argument's name cannot be one in Python.
+    """
+
+    def __init__(self: Any) -> None:  # noqa: N807 (the method of the class that is made)
+        self._episode = new_episode()
+
+    def reset(self: Any, **row: Any) -> None:
+        """Begin the rollout of a dataset row."""
+        self._episode.reset(row)
+
+    body: dict[str, Any] = {"__init__": __init__, "reset": reset, "__doc__": f"Environment {name} for one rollout."}
+    for spec in tools:
+        if not spec.name.isidentifier() or spec.name.startswith("_") or spec.name in _RESERVED:
+            raise InvalidTool(f"tool {spec.name!r} cannot be a method; use EnvGRPOTrainer, or rename the tool")
+        body[spec.name] = _method(spec)
+    return types.new_class(name, (), {}, lambda namespace: namespace.update(body))
+
+
+def _method(spec: ToolSpec) -> Callable[..., str]:
+    def call(self: Any, *args: Any, **kwargs: Any) -> str:
+        given = signature.bind(self, *args, **kwargs).arguments
+        arguments = {key: value for key, value in given.items() if key != "self"}
+        text: str = self._episode.step(f"<tool_call>{call_text(spec.name, **arguments)}</tool_call>")
+        return text or "The episode is over."
+
+    signature = _signature(spec)
+    call.__name__ = call.__qualname__ = spec.name
+    call.__doc__ = _docstring(spec)
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    call.__annotations__ = {p.name: p.annotation for p in signature.parameters.values() if p.name != "self"}
+    call.__annotations__["return"] = str
+    return call
+
+
+def _signature(spec: ToolSpec) -> inspect.Signature:
+    required = set(spec.parameters.get("required", ()))
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    properties = spec.parameters.get("properties", {})
+    for name in sorted(properties, key=lambda key: key not in required):
+        if not name.isidentifier() or keyword.iskeyword(name):
+            raise InvalidTool(f"argument {name!r} of tool {spec.name!r} cannot be a parameter; use EnvGRPOTrainer")
+        default = inspect.Parameter.empty if name in required else properties[name].get("default")
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters.append(inspect.Parameter(name, kind, default=default, annotation=_annotation(properties[name])))
+    return inspect.Signature(parameters, return_annotation=str)
+
+
+def _annotation(schema: Mapping[str, Any]) -> Any:
+    """Return the type hint that `transformers.get_json_schema` turns back into the schema, as nearly as there is one."""
+    if "enum" in schema:
+        return Literal[tuple(schema["enum"])]
+    for key in ("anyOf", "oneOf"):
+        if key in schema:
+            return Union[tuple(_annotation(option) for option in schema[key])]  # noqa: UP007 (made from a tuple)
+    kind = schema.get("type", "string")
+    if isinstance(kind, list):
+        return Union[tuple(_SIMPLE[item] for item in kind)]  # noqa: UP007
+    if kind == "array" and schema.get("items"):
+        return list[_annotation(schema["items"])]  # type: ignore[misc]
+    if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
+        return dict[str, _annotation(schema["additionalProperties"])]  # type: ignore[misc]
+    return _SIMPLE.get(kind, str)
+
+
+def _docstring(spec: ToolSpec) -> str:
+    lines = [spec.description or spec.name, "", "Args:"]
+    for name, schema in spec.parameters.get("properties", {}).items():
+        lines.append(f"    {name}: {' '.join(str(schema.get('description') or name).split())}")
+    return "\n".join([*lines, "", "Returns:", "    What the environment answers."])
+
+
+def answer_of(completion: Any) -> str | None:
+    """Return the final answer of a completion of TRL's tool loop; None if it ends in a tool call that was not run."""
+    if isinstance(completion, str):
+        return completion
+    last = completion[-1] if completion else {}
+    if last.get("role") != "assistant" or last.get("tool_calls"):
+        return None
+    content = last.get("content") or ""
+    if isinstance(content, list):
+        content = "".join(block.get("text", "") for block in content)
+    return str(content) if isinstance(parse_action(str(content)), Answer) else None
