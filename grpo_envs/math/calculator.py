@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 from grpo_envs.errors import InvalidArguments
+from rewards.math.exact import read_number
 
 __all__ = ["evaluate", "format_number"]
 
 _MAX_CHARACTERS = 300
-_MAX_DEPTH = 50
+"""Also bounds how deep an expression can be nested."""
 _MAX_BITS = 4_000
 """Size of the largest number: about 1,200 digits."""
+_MAX_EXPONENT = 400
+
+_SPELLINGS = str.maketrans({"^": "**", "×": "*", "·": "*", "÷": "/", "−": "-"})
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_STRANGE = re.compile(r"[^\w\s+\-*/%().]")
+_NUMERAL = re.compile(r"(?<![\w.])\.?\d(?:[eE][+-](?=\d)|[\w.])*")
+_NUMBER = re.compile(r"(?:\d+\.?\d*|\.\d+)(?:[eE]([+-]?\d{1,9}))?", re.ASCII)
 
 _BINARY: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Add: operator.add,
@@ -36,8 +45,8 @@ def evaluate(expression: str, names: Mapping[str, str] | None = None) -> Fractio
     Raises:
         InvalidArguments: If the expression cannot be evaluated; the message is written for the model.
 
-    >>> evaluate("(1 + 2) * 7 / 2")
-    Fraction(21, 2)
+    >>> evaluate("(1 + 2) * 7 / 2"), evaluate("0.1 + 0.2")
+    (Fraction(21, 2), Fraction(3, 10))
     >>> evaluate("9**9**9")
     Traceback (most recent call last):
     ...
@@ -45,12 +54,13 @@ def evaluate(expression: str, names: Mapping[str, str] | None = None) -> Fractio
     """
     if len(expression) > _MAX_CHARACTERS:
         raise InvalidArguments(f"the expression has {len(expression)} characters; at most {_MAX_CHARACTERS} are read")
-    text = expression.replace("^", "**").replace("×", "*").replace("÷", "/").replace("−", "-").strip()
+    text = " ".join(_THOUSANDS.sub("", expression.translate(_SPELLINGS)).split())
+    _check_characters(text)
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise InvalidArguments(f"{expression[:60]!r} is not an arithmetic expression") from error
-    return _Evaluator(dict(names or {})).visit(tree.body, 0)
+    return _Evaluator(text, names or {}).visit(tree.body)
 
 
 def format_number(value: Fraction) -> str:
@@ -70,45 +80,51 @@ def format_number(value: Fraction) -> str:
     return f"{value.numerator}/{value.denominator}"
 
 
-class _Evaluator:
-    def __init__(self, names: Mapping[str, str]) -> None:
-        self._names = names
+def _check_characters(text: str) -> None:
+    """Refuse what is no arithmetic before Python's parser sees it, which warns about some of it on stderr."""
+    strange = _STRANGE.search(text)
+    if strange:
+        raise InvalidArguments(f"only numbers, + - * / // % ** and parentheses are allowed, not {strange.group()!r}")
+    for match in _NUMERAL.finditer(text):
+        if not _NUMBER.fullmatch(match.group()):
+            raise InvalidArguments(f"{match.group()[:40]!r} is not a number")
 
-    def visit(self, node: ast.expr, depth: int) -> Fraction:
-        if depth > _MAX_DEPTH:
-            raise InvalidArguments(f"the expression is nested more than {_MAX_DEPTH} deep")
+
+class _Evaluator:
+    def __init__(self, text: str, names: Mapping[str, str]) -> None:
+        self._text, self._names = text, names
+
+    def visit(self, node: ast.expr) -> Fraction:
         if isinstance(node, ast.Constant):
-            return _number(node.value)
+            return self._number(node)
         if isinstance(node, ast.Name):
             return self._name(node.id)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.UAdd, ast.USub)):
-            value = self.visit(node.operand, depth + 1)
+            value = self.visit(node.operand)
             return -value if isinstance(node.op, ast.USub) else value
         if isinstance(node, ast.BinOp):
-            return _apply(node.op, self.visit(node.left, depth + 1), self.visit(node.right, depth + 1))
-        raise InvalidArguments(
-            f"only numbers, + - * / // % ** and parentheses are allowed, not {ast.unparse(node)[:40]!r}"
-        )
+            return _apply(node.op, self.visit(node.left), self.visit(node.right))
+        shown = (ast.get_source_segment(self._text, node) or "this")[:40]
+        raise InvalidArguments(f"only numbers, + - * / // % ** and parentheses are allowed, not {shown!r}")
 
     def _name(self, name: str) -> Fraction:
         if name not in self._names:
             known = f"remembered: {', '.join(self._names)}" if self._names else "nothing is remembered"
-            raise InvalidArguments(f"unknown name {name!r}; {known}")
-        try:
-            return Fraction(self._names[name].strip())
-        except (ValueError, ZeroDivisionError) as error:
-            raise InvalidArguments(f"{name!r} holds {self._names[name][:40]!r}, which is not a number") from error
+            raise InvalidArguments(f"unknown name {name[:40]!r}; {known}")
+        value = read_number(self._names[name])
+        if value is None:
+            raise InvalidArguments(f"{name!r} holds {self._names[name][:40]!r}, which is not a number")
+        return _checked(value)
 
-
-def _number(value: object) -> Fraction:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise InvalidArguments(f"{value!r} is not a number")
-    if isinstance(value, float):
-        # The decimal text is what the model wrote; the binary value beside it is not.
-        if value != value or value in (float("inf"), float("-inf")):
-            raise InvalidArguments("the number is too large")
-        return Fraction(repr(value))
-    return _checked(Fraction(value))
+    def _number(self, node: ast.Constant) -> Fraction:
+        # The text is what the model wrote; the binary float that Python's parser makes of it is not.
+        text = ast.get_source_segment(self._text, node) or ""
+        match = _NUMBER.fullmatch(text)
+        if match is None:
+            raise InvalidArguments(f"{text[:40]!r} is not a number")
+        if abs(int(match.group(1) or 0)) > _MAX_EXPONENT:
+            raise InvalidArguments(f"the number {text[:40]} is too large or too small")
+        return _checked(Fraction(text))
 
 
 def _apply(kind: ast.operator, left: Fraction, right: Fraction) -> Fraction:
@@ -125,11 +141,11 @@ def _apply(kind: ast.operator, left: Fraction, right: Fraction) -> Fraction:
 def _power(base: Fraction, exponent: Fraction) -> Fraction:
     if exponent.denominator != 1:
         raise InvalidArguments("the exponent must be a whole number")
-    size = max(base.numerator.bit_length(), base.denominator.bit_length())
-    if abs(exponent.numerator) * max(size, 1) > _MAX_BITS:
-        raise InvalidArguments(f"the exponent {exponent.numerator} is too large")
     if base == 0 and exponent < 0:
         raise InvalidArguments("division by zero")
+    size = max(base.numerator.bit_length(), base.denominator.bit_length())
+    if abs(exponent.numerator) * size > _MAX_BITS:
+        raise InvalidArguments(f"the exponent {format_number(exponent)[:40]} is too large")
     return _checked(base**exponent.numerator)
 
 

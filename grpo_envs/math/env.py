@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from grpo_envs.actions import call_text
 from grpo_envs.env import LanguageEnv
-from grpo_envs.errors import InvalidArguments
+from grpo_envs.errors import InvalidArguments, NoOracle
 from grpo_envs.math.calculator import evaluate, format_number
 from grpo_envs.math.suites import load_suite
 from grpo_envs.tasks import Split, Task, TaskSet
 from grpo_envs.tools import tool
-from rewards.math import default_reward
+from rewards.math import ReasoningAnswer, default_reward
+from rewards.math.extraction import last_boxed
 from rewards.reward import Reward
 
 __all__ = ["MathEnv", "MathToolsEnv"]
@@ -45,7 +47,7 @@ class MathEnv(LanguageEnv):
             suite: Name of the suite; see `grpo_envs.math.suites.load_suite`.
             data: File or dataset of the suite.
             split: Which of its tasks.
-            size: How many.
+            size: How many, before the split is taken.
             seed: Seed of generated tasks.
             difficulty: Difficulty of generated tasks, 1 to 5.
             tasks: Tasks to use instead of a suite's.
@@ -58,14 +60,19 @@ class MathEnv(LanguageEnv):
             tasks = load_suite(suite, data=data, split=split, size=size, seed=seed, difficulty=difficulty)
         super().__init__(
             tasks,
-            _resolve(reward),
+            _resolve(reward, tasks),
             max_turns=max_turns,
             instructions=_BOXED if instructions is None else instructions,
             render_mode=render_mode,
         )
 
     def _oracle(self, task: Task) -> str:
-        return f"\\boxed{{{task.answer}}}"
+        answer = task.data.get("example") if task.answer is None else task.answer
+        if answer is None:
+            raise NoOracle(f"task {task.id!r} has no answer to give")
+        boxed = f"\\boxed{{{answer}}}"
+        # Braces inside an answer may not match; tags hold anything.
+        return boxed if last_boxed(boxed) == str(answer).strip() else f"<answer>{answer}</answer>"
 
 
 class MathToolsEnv(MathEnv):
@@ -88,8 +95,6 @@ class MathToolsEnv(MathEnv):
 
     def _oracle(self, task: Task) -> str:
         if not self.turns and "expression" in task.data:
-            from grpo_envs.actions import call_text
-
             return call_text("calculator", expression=task.data["expression"])
         return super()._oracle(task)
 
@@ -130,9 +135,10 @@ class MathToolsEnv(MathEnv):
         return self._memory[name]
 
 
-def _resolve(reward: Reward | str | None) -> Reward:
+def _resolve(reward: Reward | str | None, tasks: TaskSet) -> Reward:
     if reward is None:
-        return default_reward()
+        is_reasoning = len(tasks) > 0 and "reasoning_gym" in tasks[0].data
+        return default_reward(ReasoningAnswer() if is_reasoning else None)
     if isinstance(reward, str):
         import rewards
 

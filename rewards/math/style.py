@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from rewards.math.extraction import strip_thinking
+from typing import Literal
+
+from rewards.math.extraction import boxes, strip_thinking
 from rewards.reward import FunctionReward, reward
 
 __all__ = ["boxed_format", "soft_length"]
@@ -10,33 +12,36 @@ __all__ = ["boxed_format", "soft_length"]
 
 @reward(name="format")
 def boxed_format(completion: str) -> bool:
-    """1 if the completion holds exactly one box, closed, with nothing but punctuation after it."""
+    """1 if the completion holds exactly one box, closed and not empty, with nothing but punctuation after it."""
     text = strip_thinking(completion)
-    if text.count("\\boxed{") != 1:
+    found = boxes(text)
+    if len(found) != 1 or found[0].inner is None:
         return False
-    start = text.index("\\boxed{") + len("\\boxed{") - 1
-    depth = 0
-    for index in range(start, len(text)):
-        depth += (text[index] == "{") - (text[index] == "}")
-        if depth == 0:
-            return index > start + 1 and not text[index + 1 :].strip(" \n.$")
-    return False
+    return bool(text[slice(*found[0].inner)].strip()) and not text[found[0].end :].strip(" \t\r\n.$*)]\\")
 
 
-def soft_length(limit: int = 8_000, margin: int = 2_000, *, name: str = "length") -> FunctionReward:
-    """Return DAPO's soft overlong punishment, in characters of everything the policy wrote.
+def soft_length(
+    limit: int = 8_000,
+    margin: int = 2_000,
+    *,
+    unit: Literal["characters", "words"] = "characters",
+    name: str = "length",
+) -> FunctionReward:
+    """Return DAPO's soft overlong punishment of everything the policy wrote.
 
     0 up to `limit - margin`, then falling linearly to -1 at `limit`, and -1 beyond.
 
-    Source: DAPO (arXiv 2503.14476), soft overlong punishment with L_max = limit and L_cache = margin.
+    Source: DAPO (arXiv 2503.14476), soft overlong punishment, with L_max = limit and L_cache = margin. The paper counts
+    tokens; derived: not in the paper, this counts characters or words, which need no tokenizer.
 
     Args:
-        limit: Characters at which the punishment is full.
-        margin: Characters over which it grows.
+        limit: Length at which the punishment is full.
+        margin: Length over which it grows.
+        unit: What is counted: "characters", or "words" between white space.
         name: Name of the reward.
 
     Raises:
-        ValueError: If not `0 < margin < limit`.
+        ValueError: If not `0 < margin < limit`, or the unit is unknown.
 
     >>> from rewards.sample import Sample
     >>> [s.value for s in soft_length(100, 20).score_sync([Sample("x" * n) for n in (80, 90, 100, 500)])]
@@ -44,10 +49,13 @@ def soft_length(limit: int = 8_000, margin: int = 2_000, *, name: str = "length"
     """
     if not 0 < margin < limit:
         raise ValueError(f"margin must lie between 0 and limit={limit}, got {margin}")
+    if unit not in ("characters", "words"):
+        raise ValueError(f"unit must be 'characters' or 'words', got {unit!r}")
 
     @reward(name=name, bounds=(-1.0, 0.0), malformed=-1.0)
     def length(completion: str, turns: tuple[object, ...] = ()) -> float:
-        written = sum(len(getattr(turn, "text", "")) for turn in turns) if turns else len(completion)
+        texts = [str(getattr(turn, "text", "")) for turn in turns] or [completion]
+        written = sum(len(text) if unit == "characters" else len(text.split()) for text in texts)
         return max(-1.0, min(0.0, (limit - margin - written) / margin))
 
     return length
