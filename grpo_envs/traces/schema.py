@@ -119,7 +119,7 @@ class Trace(_Record):
             score=score.to_dict(),
             value=score.value,
             status=score.status,
-            success=env.success if env.score is score else None,
+            success=rest.pop("success", env.success if env.score is score else None),
             terminated=rest.pop("terminated", ended),
             truncated=rest.pop("truncated", not ended),
             error=rest.pop("error", score.detail if broken else ""),

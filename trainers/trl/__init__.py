@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
-from trainers.trl.points import Points
-from trainers.trl.rewards import RewardFunction, episode_reward
+from trainers.trl.callback import CloseEnvironments
+from trainers.trl.episode import Episode
+from trainers.trl.guards import UnsupportedTRL
+from trainers.trl.points import Points, RolloutBatch
+from trainers.trl.rewards import RewardFunction, as_reward_func
 from trainers.trl.spec import EnvSpec, combine
 from trainers.trl.trainer import EnvGRPOTrainer
 
-__all__ = ["EnvGRPOTrainer", "EnvSpec", "Points", "RewardFunction", "combine", "episode_reward"]
+__all__ = [
+    "CloseEnvironments",
+    "EnvGRPOTrainer",
+    "EnvSpec",
+    "Episode",
+    "Points",
+    "RewardFunction",
+    "RolloutBatch",
+    "UnsupportedTRL",
+    "as_reward_func",
+    "combine",
+]

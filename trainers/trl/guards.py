@@ -18,21 +18,28 @@ class UnsupportedTRL(RuntimeError):
 _EXPECTED: Mapping[str, tuple[str, ...]] = {
     "_generate_and_score_completions": ("self", "inputs"),
     "_generate_single_turn": ("self", "prompt_ids", "images", "multimodal_fields", "num_generations"),
+    "_calculate_rewards": ("self", "inputs", "prompts", "completions", "completion_ids_list"),
     "_compute_loss": ("self", "model", "inputs"),
 }
 
 
-def check_trl() -> None:
+def check_trl(trainer: type = GRPOTrainer) -> None:
     """Compare the signatures of the private methods that are used.
 
+    Args:
+        trainer: TRL's trainer class.
+
     Raises:
-        UnsupportedTRL: If one is missing, or begins with other parameters.
+        UnsupportedTRL: If a method is missing, begins with other parameters, or needs more of them.
     """
     for name, expected in _EXPECTED.items():
-        method = getattr(GRPOTrainer, name, None)
-        found = tuple(inspect.signature(method).parameters) if method is not None else ()
-        if found[: len(expected)] != expected:
+        method = getattr(trainer, name, None)
+        parameters = list(inspect.signature(method).parameters.values()) if method is not None else []
+        found = tuple(parameter.name for parameter in parameters)
+        more = [p for p in parameters[len(expected) :] if p.default is p.empty and p.kind < p.VAR_POSITIONAL]
+        if found[: len(expected)] != expected or more:
+            what = f"{name}({', '.join(found)})" if found else f"no {name}"
             raise UnsupportedTRL(
-                f"trl {trl.__version__} has {name}{found or ' missing'} where this adapter needs {expected}; "
+                f"trl {trl.__version__} has {what} where this adapter needs {name}({', '.join(expected)}); "
                 "install trl>=1.16,<1.17"
             )

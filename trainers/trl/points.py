@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     import torch
 
+    from grpo_envs.traces import TurnRecord
     from rewards.score import Score
 
 __all__ = ["Advantage", "GroupReward", "Loss", "Points", "Rollout", "RolloutBatch", "TaskSampler"]
@@ -27,6 +28,8 @@ class RolloutBatch:
         output: TRL's tensors: `completion_ids`, `completion_mask`, `advantages` and more, shapes (B, ...).
         turn_ids: Index of the turn of each completion token, -1 where the policy did not sample it; shape (B, T).
         num_generations: Rollouts per group.
+        turns: Turns of each rollout, in order.
+        rewards: Value of each reward function for each rollout, NaN for none; shape (B, F).
     """
 
     rows: Sequence[Mapping[str, Any]]
@@ -34,6 +37,8 @@ class RolloutBatch:
     output: Mapping[str, Any]
     turn_ids: torch.Tensor
     num_generations: int
+    turns: Sequence[Sequence[TurnRecord]]
+    rewards: torch.Tensor
 
 
 class TaskSampler(Protocol):

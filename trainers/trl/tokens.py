@@ -1,90 +1,89 @@
-"""Tokens between turns: what the environment says, rendered onto the exact tokens the policy sampled."""
+"""Between tokens and actions: a sampled turn as an action's text, an environment's messages as tokens."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from grpo_envs.actions import call_text
+from grpo_envs.actions import Calls, parse_action
+from grpo_envs.tools import ToolSpec
+from trainers.chat import prompt_ids, suffix_ids
+from trainers.trl.toolclass import as_action
 
-__all__ = ["action_text", "render_prompt", "suffix_ids"]
-
-_PROBE: Sequence[Mapping[str, Any]] = (
-    {"role": "user", "content": "u"},
-    {"role": "assistant", "content": "a"},
-)
+__all__ = ["Rendering"]
 
 
-def render_prompt(
-    tokenizer: Any, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
-) -> list[int]:
-    """Return the tokens of a conversation up to where the policy's turn begins.
+class Rendering:
+    """Renders and reads one trainer's conversations.
 
-    Args:
-        tokenizer: A tokenizer with a chat template.
-        messages: The conversation.
-        tools: The tools, in the OpenAI shape: their own JSON schemas, exactly.
+    TRL swaps chat templates that render earlier turns anew for ones that do not, and has options of its own for them;
+    whoever renders for TRL has to do both.
     """
-    ids: list[int] = tokenizer.apply_chat_template(
-        [dict(message) for message in messages],
-        tools=[dict(tool) for tool in tools] or None,
-        add_generation_prompt=True,
-        tokenize=True,
-        return_dict=False,
-    )
-    return ids
+
+    def __init__(
+        self, tokenizer: Any, chat_template: str | None, options: Mapping[str, Any], ends: Sequence[int]
+    ) -> None:
+        """Take the tokenizer, the template in place of its own, the template's options, and the end tokens."""
+        self._tokenizer, self._options = tokenizer, dict(options)
+        if chat_template is not None:
+            self._options["chat_template"] = chat_template
+        self.eos_token_id: int = tokenizer.eos_token_id
+        self.ends = frozenset(ends) | {self.eos_token_id}
+
+    @classmethod
+    def of(cls, trainer: Any) -> Rendering:
+        """Return the rendering that a `GRPOTrainer` uses.
+
+        Raises:
+            TemplateNotPrefixPreserving: If its template renders a conversation anew when it grows.
+        """
+        options = getattr(trainer, "chat_template_kwargs", None) or {}
+        made = cls(trainer._tokenizer, trainer.chat_template, options, trainer.eos_token_ids)
+        made.suffix([{"role": "tool", "name": "probe", "content": "probe"}])
+        return made
+
+    def apply_chat_template(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
+        """Render messages as the trainer does; `trainers.chat` takes this object for a tokenizer."""
+        return self._tokenizer.apply_chat_template(messages, **{**self._options, **options})
+
+    def prompt(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[ToolSpec]) -> list[int]:
+        """Return the tokens of a conversation up to where the policy writes; the tools' schemas are exact."""
+        return prompt_ids(self, [_writable(message) for message in messages], tools)  # type: ignore[arg-type]
+
+    def suffix(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Return the tokens between a sampled turn and the next: what the environment added, and the next header."""
+        return suffix_ids(self, [_writable(message) for message in messages])  # type: ignore[arg-type]
+
+    def action(self, ids: Sequence[int], given: Sequence[int], tools: Sequence[ToolSpec]) -> str:
+        """Return a sampled turn as the text of an action.
+
+        A call in the shape that environments read is passed on as it was written. Models that write calls another way
+        are read by the tokenizer's own response parser; what that cannot read comes back as plain text.
+
+        Args:
+            ids: The sampled tokens.
+            given: The tokens before them.
+            tools: The tools.
+        """
+        dropped = self.ends | {self._tokenizer.pad_token_id}
+        text: str = self._tokenizer.decode([i for i in ids if i not in dropped], skip_special_tokens=False)
+        if not tools or isinstance(parse_action(text), Calls):
+            return text
+        if getattr(self._tokenizer, "response_template", None) is None:
+            return text
+        from trl.chat_template_utils import parse_response
+
+        schemas = [spec.to_openai() for spec in tools]
+        message = parse_response(self._tokenizer, list(ids), prefix=list(given), tools=schemas)
+        calls = [call["function"] for call in message.get("tool_calls") or ()]
+        if not calls or not all(isinstance(call.get("arguments"), dict) for call in calls):
+            return text
+        return "".join([message.get("content") or "", *(as_action(call["name"], call["arguments"]) for call in calls)])
 
 
-def suffix_ids(tokenizer: Any, messages: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the tokens that follow a sampled assistant turn when `messages` are added and the policy is to go on.
-
-    They are the difference between two renderings of a short conversation, cut at the end-of-turn token, so that what
-    the policy sampled is never tokenised again.
-
-    Raises:
-        ValueError: If the chat template renders an earlier turn differently once something follows it.
-    """
-    probe = [dict(message) for message in _PROBE]
-    if messages and messages[0].get("role") == "tool":
-        function = {"name": messages[0].get("name", "tool"), "arguments": {}}
-        probe[1] = {"role": "assistant", "content": "", "tool_calls": [{"type": "function", "function": function}]}
-    before = tokenizer.apply_chat_template(probe, tokenize=True, return_dict=False)
-    after = tokenizer.apply_chat_template(
-        [*probe, *map(dict, messages)], tokenize=True, return_dict=False, add_generation_prompt=True
-    )
-    ends = [i for i, token in enumerate(before) if token == tokenizer.eos_token_id]
-    if ends:
-        before = before[: ends[-1] + 1]
-    if after[: len(before)] != before:
-        raise ValueError("the chat template changes earlier turns when something follows; use a prefix-preserving one")
-    suffix: list[int] = after[len(before) :]
-    return suffix
-
-
-def action_text(tokenizer: Any, ids: Sequence[int], prompt_ids: Sequence[int], tools: Sequence[Any]) -> str:
-    """Return a sampled turn as the text of an action.
-
-    The tokenizer's own response parser finds the tool calls where it has one, since models write them in many ways.
-    What it cannot read comes back as plain text, in which the environment still sees a broken call as broken.
-    """
-    from trl.chat_template_utils import parse_response
-
-    text = _plain(tokenizer, ids)
-    if not tools or getattr(tokenizer, "response_template", None) is None:
-        return text
-    message = parse_response(tokenizer, list(ids), prefix=list(prompt_ids), tools=list(tools))
-    calls = message.get("tool_calls") or []
-    if not calls or not all(isinstance(call["function"].get("arguments"), dict) for call in calls):
-        return text
-    blocks = [
-        f"<tool_call>{call_text(call['function']['name'], **call['function']['arguments'])}</tool_call>"
-        for call in calls
-    ]
-    return "".join([message.get("content") or "", *blocks])
-
-
-def _plain(tokenizer: Any, ids: Sequence[int]) -> str:
-    drop = {tokenizer.eos_token_id, tokenizer.pad_token_id}
-    kept = [token for token in ids if token not in drop]
-    text: str = tokenizer.decode(kept, skip_special_tokens=False)
-    return text
+def _writable(message: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a message whose text a tokenizer takes: a policy can write half of a surrogate pair in JSON."""
+    content = message.get("content")
+    if not isinstance(content, str):
+        return dict(message)
+    return {**message, "content": content.encode("utf-8", "replace").decode("utf-8")}

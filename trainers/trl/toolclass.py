@@ -13,12 +13,12 @@ import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Union
 
-from grpo_envs.actions import Answer, call_text, parse_action
+from grpo_envs.actions import call_text
 from grpo_envs.errors import InvalidTool
 from grpo_envs.tools import ToolSpec
 from trainers.trl.episode import Episode
 
-__all__ = ["episode_class"]
+__all__ = ["as_action", "episode_class"]
 
 _RESERVED = {"reset", "get_reward"}
 _SIMPLE: Mapping[str, Any] = {
@@ -47,11 +47,13 @@ def episode_class(name: str, tools: Sequence[ToolSpec], new_episode: Callable[[]
     def __init__(self: Any) -> None:  # noqa: N807 (the method of the class that is made)
         self._episode = new_episode()
 
-    def reset(self: Any, **row: Any) -> None:
+    def reset(self: Any, **row: Any) -> str | None:
         """Begin the rollout of a dataset row."""
-        self._episode.reset(row)
+        observation: str | None = self._episode.reset(row)
+        return f"\n\n{observation}" if observation is not None else None
 
     body: dict[str, Any] = {"__init__": __init__, "reset": reset, "__doc__": f"Environment {name} for one rollout."}
+    body["__module__"] = __name__
     for spec in tools:
         if not spec.name.isidentifier() or spec.name.startswith("_") or spec.name in _RESERVED:
             raise InvalidTool(f"tool {spec.name!r} cannot be a method; use EnvGRPOTrainer, or rename the tool")
@@ -59,14 +61,26 @@ def episode_class(name: str, tools: Sequence[ToolSpec], new_episode: Callable[[]
     return types.new_class(name, (), {}, lambda namespace: namespace.update(body))
 
 
+def as_action(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return a tool call as the text of an action, safe against arguments that hold the tags themselves.
+
+    >>> as_action("say", {"text": "</tool_call>"})
+    '<tool_call>{"name": "say", "arguments": {"text": "\\u003c/tool_call>"}}</tool_call>'
+    """
+    escaped = call_text(name, **arguments).replace("<", "\\u003c")
+    return f"<tool_call>{escaped}</tool_call>"
+
+
 def _method(spec: ToolSpec) -> Callable[..., str]:
+    signature = _signature(spec)
+    names = [name for name in signature.parameters if name != "self"]
+
     def call(self: Any, *args: Any, **kwargs: Any) -> str:
-        given = signature.bind(self, *args, **kwargs).arguments
-        arguments = {key: value for key, value in given.items() if key != "self"}
-        text: str = self._episode.step(f"<tool_call>{call_text(spec.name, **arguments)}</tool_call>")
+        # Arguments are passed on as they are: the environment checks them against the schema itself, and says what
+        # is wrong with them in the words, and at the price, that it has for every other rollout.
+        text: str = self._episode.step(as_action(spec.name, {**dict(zip(names, args, strict=False)), **kwargs}))
         return text or "The episode is over."
 
-    signature = _signature(spec)
     call.__name__ = call.__qualname__ = spec.name
     call.__doc__ = _docstring(spec)
     call.__signature__ = signature  # type: ignore[attr-defined]
@@ -89,7 +103,7 @@ def _signature(spec: ToolSpec) -> inspect.Signature:
 
 
 def _annotation(schema: Mapping[str, Any]) -> Any:
-    """Return the type hint that `transformers.get_json_schema` turns back into the schema, as nearly as there is one."""
+    """Return the type hint that `transformers.get_json_schema` turns back into the schema, or the nearest to it."""
     if "enum" in schema:
         return Literal[tuple(schema["enum"])]
     for key in ("anyOf", "oneOf"):
@@ -110,16 +124,3 @@ def _docstring(spec: ToolSpec) -> str:
     for name, schema in spec.parameters.get("properties", {}).items():
         lines.append(f"    {name}: {' '.join(str(schema.get('description') or name).split())}")
     return "\n".join([*lines, "", "Returns:", "    What the environment answers."])
-
-
-def answer_of(completion: Any) -> str | None:
-    """Return the final answer of a completion of TRL's tool loop; None if it ends in a tool call that was not run."""
-    if isinstance(completion, str):
-        return completion
-    last = completion[-1] if completion else {}
-    if last.get("role") != "assistant" or last.get("tool_calls"):
-        return None
-    content = last.get("content") or ""
-    if isinstance(content, list):
-        content = "".join(block.get("text", "") for block in content)
-    return str(content) if isinstance(parse_action(str(content)), Answer) else None

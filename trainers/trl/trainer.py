@@ -10,8 +10,10 @@ import torch
 from trl import GRPOTrainer
 
 from grpo_envs.traces import TraceWriter
+from rewards.boundary import guard
 from trainers.trl.diagnostics import group_metrics, outcome_tensor
-from trainers.trl.episode import Episode, close_all
+from trainers.trl.episode import Episode
+from trainers.trl.grouping import checked_advantages, regroup, turn_ids_of
 from trainers.trl.guards import check_trl
 from trainers.trl.points import Points, RolloutBatch
 from trainers.trl.rollout import EpisodeRollout
@@ -53,24 +55,23 @@ class EnvGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             UnsupportedTRL: If the installed TRL differs where this class leans on it.
         """
         check_trl()
-        specs = [spec] if isinstance(spec, EnvSpec) else list(spec)
-        dataset, _, functions = combine(specs)
-        factories = {each.label: each.rollout_factory for each in specs}
+        self._specs = [spec] if isinstance(spec, EnvSpec) else list(spec)
+        dataset, _, functions = combine(self._specs)
         self.points = points or Points()
-        self._writer = None if trace_path is None else TraceWriter(trace_path)
-        self._traced = 0
-        if not isinstance(model, str):
-            for loss in self.points.losses:
-                loss.prepare(model)
+        self._trace_path, self._traced = trace_path, 0
+        self._writer: TraceWriter | None = None
+        self._raw_rewards: torch.Tensor | None = None
         super().__init__(
             model,
             [*functions, *reward_funcs],
             args,
             train_dataset=options.pop("train_dataset", dataset),
-            environment_factory=factories,
+            environment_factory={each.label: each.rollout_factory for each in self._specs},
             rollout_func=self.points.rollouts[-1] if self.points.rollouts else EpisodeRollout(),
             **options,
         )
+        for loss in self.points.losses:
+            loss.prepare(self.model)
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         """Train as `GRPOTrainer.train` does, and close the environments whatever happens."""
@@ -80,38 +81,56 @@ class EnvGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             self.close()
 
     def close(self) -> None:
-        """Close every environment. Evaluating or training again makes new ones."""
-        close_all()
+        """Close every environment and the trace file. Evaluating or training again opens new ones."""
+        for spec in self._specs:
+            spec.close()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
 
     @property
     def episodes(self) -> list[Episode]:
         """Return the rollouts of the last batch."""
         return [environment._episode for environment in self.environments or ()]
 
+    @property
+    def _mode(self) -> str:
+        return "train" if self.model.training else "eval"
+
+    @property
+    def _group_size(self) -> int:
+        return int(self.num_generations if self._mode == "train" else self.num_generations_eval)
+
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         for sampler in self.points.samplers:
             inputs = sampler.choose(inputs, self)
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        mode = "train" if self.model.training else "eval"
-        size = self.num_generations if mode == "train" else self.num_generations_eval
         if self.points.advantages:
-            batch = RolloutBatch(
-                inputs, [episode.score for episode in self.episodes], output, turn_ids_of(output), size
-            )
+            batch = self._batch(inputs, output)
             for point in self.points.advantages:
-                output["advantages"] = point.advantages(batch, output["advantages"])
-        self._report(mode, size)
+                advantages = point.advantages(batch, output["advantages"])
+                output["advantages"] = checked_advantages(advantages, output["completion_ids"], point)
+        self._report()
         return output
+
+    def _batch(self, inputs: Sequence[Mapping[str, Any]], output: Mapping[str, Any]) -> RolloutBatch:
+        first = self.accelerator.process_index * len(inputs)
+        raw = self._raw_rewards
+        return RolloutBatch(
+            rows=inputs,
+            scores=[episode.score for episode in self.episodes],
+            output=output,
+            turn_ids=turn_ids_of(output),
+            num_generations=self._group_size,
+            turns=[episode.turns for episode in self.episodes],
+            rewards=torch.empty(len(inputs), 0) if raw is None else raw[first : first + len(inputs)],
+        )
 
     def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> Any:
         if self.points.group_rewards:
-            episodes = self.episodes
-            scores = [episode.score for episode in episodes]
-            for point in self.points.group_rewards:
-                scores = list(point.regroup(scores, inputs, self.num_generations))
-            for episode, score in zip(episodes, scores, strict=True):
-                episode.replace_score(score)
-        return super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+            regroup(self.episodes, inputs, self.points.group_rewards, self._group_size)
+        self._raw_rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        return self._raw_rewards
 
     def _compute_loss(self, model: Any, inputs: Mapping[str, Any]) -> Any:
         loss = super()._compute_loss(model, inputs)
@@ -120,29 +139,23 @@ class EnvGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             loss = loss if extra is None else loss + extra
         return loss
 
-    def _report(self, mode: str, size: int) -> None:
+    def _report(self) -> None:
         """Log the health of the groups, and append the traces."""
         outcomes = self.accelerator.gather(outcome_tensor(self.episodes, self.accelerator.device))
-        if len(outcomes) % size == 0:
-            for name, value in group_metrics(outcomes, size).items():
-                self._metrics[mode][name].append(value)
-        if self._writer is not None:
-            for episode in self.episodes:
-                name = f"{mode}-{self.accelerator.process_index}-{self._traced}"
-                self._traced += 1
-                trace = episode.trace(id=name, step=self.state.global_step)
-                if trace is not None:
-                    self._writer.write(trace)
+        if len(outcomes) % self._group_size == 0:
+            for name, value in group_metrics(outcomes, self._group_size).items():
+                self._metrics[self._mode][name].append(value)
+        if self._trace_path is None:
+            return
+        for episode in self.episodes:
+            name = f"{self._mode}-{self.accelerator.process_index}-{self._traced}"
+            self._traced += 1
+            # Training goes on without a trace that cannot be written; the boundary logs why.
+            guard(self._write, episode, name)
 
-
-def turn_ids_of(output: Mapping[str, Any]) -> torch.Tensor:
-    """Return the index of the turn of each completion token, -1 where the policy did not sample it.
-
-    Args:
-        output: TRL's tensors: `completion_mask` and, for tool episodes, `tool_mask`; shape (B, T).
-    """
-    mask = output["completion_mask"]
-    sampled = mask * output["tool_mask"] if "tool_mask" in output else mask
-    starts = torch.diff(sampled, dim=1, prepend=torch.zeros_like(sampled[:, :1])).clamp(min=0)
-    turns: torch.Tensor = torch.cumsum(starts, dim=1) - 1
-    return torch.where(sampled.bool(), turns, torch.full_like(turns, -1))
+    def _write(self, episode: Episode, name: str) -> None:
+        assert self._trace_path is not None
+        if self._writer is None:
+            self._writer = TraceWriter(self._trace_path)
+        episode.policy_name = str(getattr(self.model.config, "name_or_path", "") or type(self.model).__name__)
+        self._writer.write(episode.trace(id=name, step=self.state.global_step))
