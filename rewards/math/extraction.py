@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 __all__ = ["DEFAULT_RULES", "Box", "Extracted", "boxes", "extract", "last_boxed", "strip_thinking"]
 
 DEFAULT_RULES = ("boxed", "hashes", "phrase")
-"""Rules tried in order. Also known: "tag" (`<answer>…</answer>`), "prefix" (a last line `A: …` or `Answer: …`) and "last_number"."""
+"""Rules tried in order. Also known: "tag" (`<answer>…</answer>`), "prefix" (a last line `A: …`), "last_number"."""
 
 _MAX_CHARACTERS = 50_000
 _THINK_OPEN = re.compile(r"<think(?:ing)?>", re.IGNORECASE)

@@ -36,13 +36,13 @@ Entry = tuple[str, str | None, str | None]
 _MAX_ANSWER = 20_000
 _EXAMPLES = ("possible_answer", "example_correct_answer", "example_answer")
 """Where a dataset without a single right answer keeps one of the right ones."""
-_ENDLESS = 2**31
-"""Size of a dataset whose entries depend on seed and index alone."""
+_STEP = 64
+"""Datasets are made in sizes that are multiples of this: some depend on their size, and some are costly to make."""
 _NOT_REPRODUCED = "not reproduced"
 _UNSAFE = "unsafe"
 _PLANS = frozenset({"jugs", "tower_of_hanoi", "sokoban", "knight_swap", "word_ladder", "shortest_path"})
 """Datasets whose right answers are plans of different lengths."""
-_CALL = re.compile(r"([A-Za-z_]\w*)\s*\(")
+_CALL = re.compile(r"(\)|[A-Za-z_]\w*)\s*\(")
 _FUNCTION = re.compile(
     r"a?(?:sin|cos|tan|cot|sec|csc)h?|exp|log|ln|sqrt|[Aa]bs|erfi?|Ei|Si|Ci|li|fresnel[sc]|gamma|factorial|Rational"
     r"|[a-zA-Z]"
@@ -183,15 +183,15 @@ def _plain(entry: Mapping[str, Any]) -> Entry:
 @lru_cache(maxsize=256)
 def _entry(dataset: str, seed: int, index: int) -> tuple[Any, Any, bool]:
     """Return the dataset, one entry of it, and whether its verifier evaluates answers as Python."""
-    maker, evaluates = _maker(dataset, seed)
+    maker, evaluates = _maker(dataset, seed, index - index % _STEP + _STEP)
     return maker, maker[index], evaluates
 
 
 @lru_cache(maxsize=64)
-def _maker(dataset: str, seed: int) -> tuple[Any, bool]:
+def _maker(dataset: str, seed: int, size: int) -> tuple[Any, bool]:
     import reasoning_gym
 
-    maker = reasoning_gym.create_dataset(dataset, size=_ENDLESS, seed=seed)
+    maker = reasoning_gym.create_dataset(dataset, size=size, seed=seed)
     source = inspect.getsource(sys.modules[type(maker).__module__])
     parses = "parse_expr(" in source and "def parse_expr(" not in source
     return maker, parses or "eval(" in source or "sympify(" in source
