@@ -143,10 +143,8 @@ def _advance(
     if not ended and not stream.room:
         episode.cut(f"the completion reached {stream.budget} tokens")
         return
-    tokens = Tokens(ids=ids, logprobs=known, mask=[1] * len(ids), prompt_ids=given)
     before = len(episode.messages)
-    answered = _act(rendering, stream, given, known, policy_s)
-    if not answered:
+    if not _act(rendering, stream, given, known, policy_s):
         return
     suffix = rendering.suffix([m for m in episode.messages[before:] if m["role"] != "assistant"])
     if not ended:  # a turn that something else stopped has no end of its own; the environment's part supplies it

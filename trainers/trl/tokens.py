@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trl.chat_template_utils import (
+    add_response_schema,
+    get_training_chat_template,
+    is_chat_template_prefix_preserving,
+    parse_response,
+)
+
 from grpo_envs.actions import Calls, parse_action
 from grpo_envs.tools import ToolSpec
+from rewards.boundary import Failure, guard
 from trainers.chat import prompt_ids, suffix_ids
 from trainers.trl.toolclass import as_action
 
@@ -21,26 +30,34 @@ class Rendering:
     """
 
     def __init__(
-        self, tokenizer: Any, chat_template: str | None, options: Mapping[str, Any], ends: Sequence[int]
+        self, tokenizer: Any, *, chat_template: str | None = None, options: Mapping[str, Any], ends: Sequence[int]
     ) -> None:
-        """Take the tokenizer, the template in place of its own, the template's options, and the end tokens."""
-        self._tokenizer, self._options = tokenizer, dict(options)
-        if chat_template is not None:
-            self._options["chat_template"] = chat_template
+        """Take what the trainer renders with.
+
+        Args:
+            tokenizer: Tokenizer with a chat template.
+            chat_template: Template in place of the tokenizer's own; found where its own does not do, when omitted.
+            options: Options of the template.
+            ends: Tokens that end a turn, beside the tokenizer's own.
+
+        Raises:
+            TemplateNotPrefixPreserving: If the template renders a conversation anew when it grows, and TRL has no
+                variant of it that does not.
+        """
+        self._tokenizer, self._options = _with_parser(tokenizer), dict(options)
         self.eos_token_id: int = tokenizer.eos_token_id
         self.ends = frozenset(ends) | {self.eos_token_id}
+        template = chat_template or _training_template(tokenizer)
+        if template is not None:
+            self._options["chat_template"] = template
+        self.suffix([{"role": "tool", "name": "probe", "content": "probe"}])
 
     @classmethod
     def of(cls, trainer: Any) -> Rendering:
-        """Return the rendering that a `GRPOTrainer` uses.
-
-        Raises:
-            TemplateNotPrefixPreserving: If its template renders a conversation anew when it grows.
-        """
+        """Return the rendering for a `GRPOTrainer`; see the class for what it raises."""
         options = getattr(trainer, "chat_template_kwargs", None) or {}
-        made = cls(trainer._tokenizer, trainer.chat_template, options, trainer.eos_token_ids)
-        made.suffix([{"role": "tool", "name": "probe", "content": "probe"}])
-        return made
+        template = trainer.chat_template
+        return cls(trainer._tokenizer, chat_template=template, options=options, ends=trainer.eos_token_ids)
 
     def apply_chat_template(self, messages: Sequence[Mapping[str, Any]], **options: Any) -> Any:
         """Render messages as the trainer does; `trainers.chat` takes this object for a tokenizer."""
@@ -71,14 +88,32 @@ class Rendering:
             return text
         if getattr(self._tokenizer, "response_template", None) is None:
             return text
-        from trl.chat_template_utils import parse_response
-
         schemas = [spec.to_openai() for spec in tools]
         message = parse_response(self._tokenizer, list(ids), prefix=list(given), tools=schemas)
         calls = [call["function"] for call in message.get("tool_calls") or ()]
         if not calls or not all(isinstance(call.get("arguments"), dict) for call in calls):
             return text
         return "".join([message.get("content") or "", *(as_action(call["name"], call["arguments"]) for call in calls)])
+
+
+def _training_template(tokenizer: Any) -> str | None:
+    """Return TRL's prefix-preserving variant of a tokenizer's template, if it needs one and there is one.
+
+    TRL itself looks for it only where the environments' classes have tools.
+    """
+    if is_chat_template_prefix_preserving(tokenizer):
+        return None
+    found = guard(get_training_chat_template, tokenizer)
+    return None if isinstance(found, Failure) else found
+
+
+def _with_parser(tokenizer: Any) -> Any:
+    """Return the tokenizer, or a copy that can read replies back if TRL knows how and the tokenizer does not."""
+    if getattr(tokenizer, "response_template", None) is not None:
+        return tokenizer
+    # A copy, since with a parser TRL would read a whole episode's tokens as one reply.
+    found = guard(add_response_schema, copy.copy(tokenizer))
+    return tokenizer if isinstance(found, Failure) else found
 
 
 def _writable(message: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from trainers.trl.guards import check_trl
 from trainers.trl.points import Points, RolloutBatch
 from trainers.trl.rollout import EpisodeRollout
 from trainers.trl.spec import EnvSpec, combine
+from trainers.trl.tokens import Rendering
 
 __all__ = ["EnvGRPOTrainer"]
 
@@ -53,6 +54,7 @@ class EnvGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
         Raises:
             UnsupportedTRL: If the installed TRL differs where this class leans on it.
+            TemplateNotPrefixPreserving: If the chat template renders a conversation anew when it grows.
         """
         check_trl()
         self._specs = [spec] if isinstance(spec, EnvSpec) else list(spec)
@@ -70,6 +72,8 @@ class EnvGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             rollout_func=self.points.rollouts[-1] if self.points.rollouts else EpisodeRollout(),
             **options,
         )
+        if not self.points.rollouts:
+            Rendering.of(self)  # a template that cannot be used is better found now than in the first step
         for loss in self.points.losses:
             loss.prepare(self.model)
 
