@@ -60,7 +60,9 @@ class Limits:
             if field.name == "network":
                 if value:
                     raise InvalidLimits("limit network must be False: programs in a sandbox have no network")
-            elif isinstance(value, bool) or not (isinstance(value, (int, float)) and math.isfinite(value) and value > 0):
+            elif isinstance(value, bool) or not (
+                isinstance(value, (int, float)) and math.isfinite(value) and value > 0
+            ):
                 raise InvalidLimits(f"limit {field.name} must be a positive number, got {value!r}")
 
     def rlimits(self, *, address_space: bool) -> dict[str, int]:

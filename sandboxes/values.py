@@ -100,7 +100,7 @@ class _Encoder:
         if name == "fractions.Fraction" and type(value.numerator) is int and type(value.denominator) is int:
             return ["q", [self._int(value.numerator), self._int(value.denominator)]]
         if name == "decimal.Decimal":
-            text = kind.__str__(value)
+            text = str(value)
             self._spend(len(text) + 1)
             return ["D", text]
         self._spend(1)

@@ -60,7 +60,9 @@ class Child:
         ended: Why it was stopped, one of `Ended`.
     """
 
-    def __init__(self, run: Callable[[int, int], None], *, limits: dict[str, int], output_bytes: int, stdin: bytes) -> None:
+    def __init__(
+        self, run: Callable[[int, int], None], *, limits: dict[str, int], output_bytes: int, stdin: bytes
+    ) -> None:
         """Fork a process that calls `run(commands_fd, results_fd)` and then exits."""
         pipes = [os.pipe() for _ in range(5)]
         (in_r, in_w), (out_r, out_w), (err_r, err_w), (com_r, com_w), (res_r, res_w) = pipes
@@ -217,7 +219,13 @@ def reap_all() -> None:
 
 
 def _become_program(
-    stdin: int, stdout: int, stderr: int, commands: int, results: int, limits: dict[str, int], run: Callable[[int, int], None]
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    commands: int,
+    results: int,
+    limits: dict[str, int],
+    run: Callable[[int, int], None],
 ) -> None:
     """Turn this fresh fork into the program's process; never returns."""
     os.setsid()

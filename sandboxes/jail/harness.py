@@ -43,7 +43,7 @@ def serve(source: str, name: str, commands: int, results: int, budget: int) -> N
             break
         if steps is None:
             break
-        write_frame(results, _attempt(lambda steps=steps: _perform(steps, namespace), budget))  # type: ignore[misc]
+        write_frame(results, _attempt(lambda steps=steps: _perform(steps, namespace), budget))
     _flush()
 
 

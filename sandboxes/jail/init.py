@@ -24,7 +24,7 @@ from sandboxes.jail.root import mount_private
 
 __all__ = ["run_init"]
 
-_WRITABLE = ("/tmp", "/work", "/dev/shm")  # noqa: S108 (paths inside the jail's own tmpfs)
+_WRITABLE = ("/tmp", "/work", "/dev/shm")
 
 
 def run_init(control: int, identity: tuple[int, int, int, int], seccomp: bytes) -> None:
@@ -200,8 +200,8 @@ def _scheduled(pid: int) -> tuple[float, float]:
     """Return seconds a process's threads ran, and seconds they waited for a core."""
     ran = waited = 0
     try:
-        for thread in os.listdir(f"/proc/{pid}/task"):
-            fields = Path(f"/proc/{pid}/task/{thread}/schedstat").read_text().split()
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            fields = (thread / "schedstat").read_text().split()
             ran, waited = ran + int(fields[0]), waited + int(fields[1])
     except (OSError, IndexError, ValueError):
         return ran / 1e9, waited / 1e9

@@ -74,7 +74,7 @@ def syscall(number: int, *args: int | bytes | ctypes.Array[ctypes.c_char] | None
 
 
 def prctl(option: int, *args: int) -> int:
-    """Call prctl(2).
+    """Make the prctl system call.
 
     Raises:
         OSError: If it fails.
@@ -97,7 +97,7 @@ def unshare(flags: int) -> None:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
-    """Call mount(2).
+    """Make the mount system call.
 
     Raises:
         OSError: If it fails; the error names the target.

@@ -31,7 +31,7 @@ _FILES = {
     "/etc/group": "nogroup:x:65534:\n",
     "/etc/hosts": "127.0.0.1 localhost\n",
 }
-_WRITABLE = ("/tmp", "/work", "/dev/shm")  # noqa: S108 (paths inside the jail's own tmpfs)
+_WRITABLE = ("/tmp", "/work", "/dev/shm")
 
 
 def enter_root(staging: Path, readable: Iterable[str]) -> None:
@@ -116,7 +116,7 @@ def _make_read_only(target: str) -> None:
     flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV
     mount("none", target, flags=flags)
     for below in _mounts_below(target):
-        # A mount below that already has stricter locked flags refuses the change; it is read-only or not writable by us.
+        # A mount below with stricter locked flags refuses the change; it is not writable by us anyway.
         with contextlib.suppress(PermissionError):
             mount("none", below, flags=flags)
 

@@ -28,15 +28,14 @@ from sandboxes.jail.libc import (
     CLONE_NEWUTS,
     clone_fork,
     die_with_parent,
+    set_dumpable,
     unshare,
 )
 from sandboxes.jail.root import enter_root
 
 __all__ = ["main"]
 
-_NAMESPACES = (
-    CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
-)
+_NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_NEWCGROUP
 _NOBODY = 65534
 
 
@@ -102,6 +101,8 @@ def _enter(config: dict[str, Any]) -> tuple[int, int, int, int]:
         os.setgroups([])
         os.setresgid(_NOBODY, _NOBODY, _NOBODY)
         os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        # Changing user makes a process unreadable to itself in /proc, where its jails must write their identity.
+        set_dumpable(True)
         die_with_parent()
         uid = gid = _NOBODY
     return _NOBODY, _NOBODY, uid, gid

@@ -1,0 +1,1 @@
+"""Ways to hold a program: one module each."""

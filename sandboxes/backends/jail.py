@@ -1,0 +1,207 @@
+"""The judge's side of one jail: files in and out, programs run, all as messages."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sandboxes.cgroups import Group
+from sandboxes.errors import SandboxError, SandboxLost
+from sandboxes.jail.frames import HEADER, MAX_FRAME, encode
+from sandboxes.limits import Limits
+
+__all__ = ["ENVIRONMENT", "Jail"]
+
+ENVIRONMENT: Mapping[str, str] = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/work",
+    "TMPDIR": "/tmp",
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+}
+_GRACE_S = 5.0
+"""How much longer than its own deadline a jail may take to answer before it is given up."""
+
+
+class Jail:
+    """A private root, with an init that obeys this object.
+
+    Attributes:
+        pid: Process id of the init, outside.
+        protections: What its init reported to have in force.
+    """
+
+    def __init__(self, pid: int, channel: socket.socket, group: Group | None) -> None:
+        """Take over a new jail; `open` makes it ready."""
+        self.pid = pid
+        self.group = group
+        self.protections: Mapping[str, Any] = {}
+        self._channel = channel
+        try:
+            self._pidfd = os.pidfd_open(pid)
+        except ProcessLookupError as error:
+            channel.close()
+            raise SandboxLost("the jail ended at once") from error
+        self._reader: asyncio.StreamReader | None = None
+        self._writer: asyncio.StreamWriter | None = None
+
+    async def open(self, limits: Limits) -> None:
+        """Set the limits and make it private.
+
+        Raises:
+            SandboxLost: If its init fails.
+        """
+        self._reader, self._writer = await asyncio.open_connection(sock=self._channel, limit=1 << 22)
+        if self.group is not None:
+            self.group.limit(limits.memory_bytes, limits.processes + 2)
+            self.group.add(self.pid)
+        self.protections = await self.ask(
+            {"disk_bytes": limits.disk_bytes, "inodes": limits.inodes}, timeout_s=_GRACE_S * 2
+        )
+
+    async def write(self, files: Mapping[str, bytes]) -> None:
+        """Put files into the working tree.
+
+        Raises:
+            SandboxError: If they do not fit.
+            SandboxLost: If the jail is dead.
+        """
+        encoded = {name: base64.b64encode(data).decode() for name, data in files.items()}
+        answer = await self.ask({"op": "write", "files": encoded})
+        if "error" in answer:
+            raise SandboxError(answer["error"])
+
+    async def read(self, path: str, limit: int) -> tuple[bytes, bool]:
+        """Return a file of the working tree, and whether it was cut at `limit` bytes.
+
+        Raises:
+            FileNotFoundError: If it cannot be read.
+            SandboxLost: If the jail is dead.
+        """
+        answer = await self.ask({"op": "read", "path": path, "limit": limit})
+        if "error" in answer:
+            raise FileNotFoundError(answer["error"])
+        return base64.b64decode(answer["data"]), bool(answer["cut"])
+
+    async def files(self, limit: int = 1_000) -> list[str]:
+        """Return the names of the files in the working tree."""
+        names: list[str] = (await self.ask({"op": "list", "limit": limit}))["files"]
+        return names
+
+    async def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        limits: Limits,
+        env: Mapping[str, str],
+        stdin: bytes = b"",
+        address_space: bool = True,
+    ) -> dict[str, Any]:
+        """Run a command line and return the init's report."""
+        request = {
+            "op": "exec",
+            "argv": list(argv),
+            "stdin": base64.b64encode(stdin).decode(),
+            **_common(limits, env, address_space),
+        }
+        return await self.ask(request, timeout_s=limits.wall_s + _GRACE_S)
+
+    async def python(
+        self,
+        source: str,
+        inputs: Sequence[Any],
+        *,
+        limits: Limits,
+        env: Mapping[str, str],
+        name: str = "solution",
+        stdin: bytes = b"",
+        stop_at_error: bool = False,
+    ) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
+        """Run a Python program with its inputs; return how it loaded, its results, and the init's report."""
+        request = {
+            "op": "python",
+            "source": source,
+            "name": name,
+            "stdin": base64.b64encode(stdin).decode(),
+            "total_wall_s": limits.total_wall_s,
+            "stop_at_error": stop_at_error,
+            **_common(limits, env, address_space=True),
+        }
+        self._send(request)
+        self._send({"inputs": list(inputs)})
+        deadline = limits.total_wall_s + _GRACE_S
+        loaded = await self._receive(deadline)
+        cases: list[dict[str, Any]] = []
+        while "case" in (message := await self._receive(deadline)):
+            cases.append(message)
+        return loaded, cases, message
+
+    async def ask(self, request: Mapping[str, Any], *, timeout_s: float = _GRACE_S) -> dict[str, Any]:
+        """Send one request and return its answer.
+
+        Raises:
+            SandboxLost: If none comes.
+        """
+        self._send(request)
+        return await self._receive(timeout_s)
+
+    async def close(self) -> None:
+        """End everything in the jail."""
+        self.kill()
+        if self._writer is not None:
+            self._writer.close()
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
+        else:
+            self._channel.close()
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+    def kill(self) -> None:
+        """Kill the init, and with it, by the kernel, every process in the jail."""
+        if self._pidfd >= 0:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
+
+    def _send(self, message: Mapping[str, Any]) -> None:
+        if self._writer is None:
+            raise SandboxLost("the jail is not open")
+        self._writer.write(encode(message))
+
+    async def _receive(self, timeout_s: float) -> dict[str, Any]:
+        if self._reader is None:
+            raise SandboxLost("the jail is not open")
+        try:
+            async with asyncio.timeout(timeout_s):
+                message = await _read(self._reader)
+        except (TimeoutError, EOFError, OSError) as error:
+            raise SandboxLost(f"the jail does not answer: {type(error).__name__}") from error
+        if "error" in message and "jail" in str(message["error"]):
+            raise SandboxLost(message["error"])
+        return message
+
+
+async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:
+    import json
+
+    (size,) = HEADER.unpack(await reader.readexactly(HEADER.size))
+    if size > MAX_FRAME:
+        raise EOFError(f"a message of {size} bytes")
+    message: dict[str, Any] = json.loads((await reader.readexactly(size)).decode("utf-8", "surrogatepass"))
+    return message
+
+
+def _common(limits: Limits, env: Mapping[str, str], address_space: bool) -> dict[str, Any]:
+    return {
+        "env": {**ENVIRONMENT, **env},
+        "limits": limits.rlimits(address_space=address_space),
+        "wall_s": limits.wall_s,
+        "output_bytes": limits.output_bytes,
+    }

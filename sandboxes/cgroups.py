@@ -1,0 +1,198 @@
+"""Limits on whole trees of processes: control groups of version 1, version 2 or both, where they can be written."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+__all__ = ["Cgroups", "Group"]
+
+_PREFIX = "grpo-envs-"
+
+
+@dataclass(slots=True)
+class Group:
+    """The control groups of one run.
+
+    Attributes:
+        folders: Folder of each controller, "memory" and "pids".
+        version: 1 or 2, of each.
+    """
+
+    folders: dict[str, Path]
+    version: dict[str, int]
+    _oom_before: int = 0
+    _limits: tuple[int, int] = field(default=(0, 0))
+
+    def limit(self, memory_bytes: int, processes: int) -> None:
+        """Set what the whole tree may use, and forget what an earlier run used."""
+        if self._limits != (memory_bytes, processes):
+            for controller, folder in self.folders.items():
+                for name, value in self._settings(controller, memory_bytes, processes).items():
+                    _write(folder / name, str(value))
+            self._limits = (memory_bytes, processes)
+        self._oom_before = self._oom_kills()
+        if self.version.get("memory") == 1:
+            _write(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
+
+    def add(self, pid: int) -> None:
+        """Put a process, and all it will start, into the groups.
+
+        Raises:
+            OSError: If the kernel refuses.
+        """
+        for folder in self.folders.values():
+            (folder / "cgroup.procs").write_text(str(pid))
+
+    @property
+    def peak_bytes(self) -> int:
+        """Return the most memory the tree used at once; 0 if that is not recorded."""
+        if "memory" not in self.folders:
+            return 0
+        name = "memory.peak" if self.version["memory"] == 2 else "memory.max_usage_in_bytes"
+        text = _read(self.folders["memory"] / name)
+        return int(text) if text.isdigit() else 0
+
+    @property
+    def was_oom(self) -> bool:
+        """Return whether the kernel killed a process of this run for memory."""
+        return self._oom_kills() > self._oom_before
+
+    def empty(self, timeout_s: float = 2.0) -> bool:
+        """Wait until no process is left; return whether that came about."""
+        deadline = time.monotonic() + timeout_s
+        while any(_read(folder / "cgroup.procs") for folder in self.folders.values()):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.0005)
+        return True
+
+    def remove(self) -> None:
+        """Remove the groups; they must be empty."""
+        for folder in self.folders.values():
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    def _settings(self, controller: str, memory_bytes: int, processes: int) -> dict[str, int]:
+        if controller == "pids":
+            return {"pids.max": processes}
+        if self.version["memory"] == 2:
+            return {"memory.max": memory_bytes, "memory.swap.max": 0}
+        return {"memory.limit_in_bytes": memory_bytes, "memory.memsw.limit_in_bytes": memory_bytes}
+
+    def _oom_kills(self) -> int:
+        if "memory" not in self.folders:
+            return 0
+        name = "memory.events" if self.version["memory"] == 2 else "memory.oom_control"
+        match = re.search(r"^oom_kill (\d+)", _read(self.folders["memory"] / name), re.MULTILINE)
+        return int(match.group(1)) if match else 0
+
+
+class Cgroups:
+    """Makes groups and uses them again: an emptied group costs less than a new one."""
+
+    def __init__(self) -> None:
+        """Find what this machine has; `controllers` is empty where nothing can be written."""
+        self._bases, self._versions = _find_bases()
+        self._free: list[Group] = []
+        self._made = 0
+        self._lock = threading.Lock()
+        self._sweep()
+
+    @property
+    def controllers(self) -> tuple[str, ...]:
+        """Return the controllers that can be used, of "memory" and "pids"."""
+        return tuple(self._bases)
+
+    def take(self) -> Group | None:
+        """Return a group for one run; None where there are no control groups."""
+        if not self._bases:
+            return None
+        with self._lock:
+            if self._free:
+                return self._free.pop()
+            self._made += 1
+            name = f"{_PREFIX}{os.getpid()}-{self._made}"
+        folders = {controller: base / name for controller, base in self._bases.items()}
+        for folder in folders.values():
+            folder.mkdir(exist_ok=True)
+        return Group(folders, self._versions)
+
+    def give_back(self, group: Group | None) -> None:
+        """Take a group back; one that does not empty is left to die out and not used again."""
+        if group is not None and group.empty():
+            with self._lock:
+                self._free.append(group)
+
+    def close(self) -> None:
+        """Remove every group that is free."""
+        with self._lock:
+            free, self._free = self._free, []
+        for group in free:
+            group.remove()
+
+    def _sweep(self) -> None:
+        """Remove what processes that were killed have left behind."""
+        for base in self._bases.values():
+            for folder in base.glob(f"{_PREFIX}*"):
+                owner = folder.name.removeprefix(_PREFIX).split("-")[0]
+                if owner.isdigit() and not Path(f"/proc/{owner}").exists():
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
+
+
+def _find_bases() -> tuple[dict[str, Path], dict[str, int]]:
+    """Return the folder to make groups in, and the version, of each controller that can be written."""
+    bases: dict[str, Path] = {}
+    versions: dict[str, int] = {}
+    own = {}
+    for line in _read(Path("/proc/self/cgroup")).splitlines():
+        _, names, path = line.split(":", 2)
+        own.update(dict.fromkeys(names.split(","), path))
+    for line in _read(Path("/proc/self/mountinfo")).splitlines():
+        fields = line.split()
+        kind, options = fields[fields.index("-") + 1], fields[-1].split(",")
+        mounted = Path(fields[4])
+        for controller in ("memory", "pids"):
+            version = 1 if kind == "cgroup" and controller in options else 2 if kind == "cgroup2" else 0
+            if not version or (version == 2 and controller in bases):
+                continue
+            base = mounted / own.get(controller if version == 1 else "", "/").lstrip("/")
+            if _usable(base if base.is_dir() else mounted, controller, version):
+                bases[controller] = base if base.is_dir() else mounted
+                versions[controller] = version
+    return bases, versions
+
+
+def _usable(base: Path, controller: str, version: int) -> bool:
+    """Return whether a group with this controller can be made in `base`."""
+    if version == 2 and controller not in _read(base / "cgroup.subtree_control").split():
+        return False
+    probe = base / f"{_PREFIX}{os.getpid()}-probe-{controller}"
+    try:
+        probe.mkdir()
+    except OSError:
+        return False
+    limit = probe / ("pids.max" if controller == "pids" else "memory.limit_in_bytes" if version == 1 else "memory.max")
+    works = limit.exists() and os.access(limit, os.W_OK)
+    with contextlib.suppress(OSError):
+        probe.rmdir()
+    return works
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _write(path: Path, text: str) -> None:
+    # Swap accounting is off on many machines; the memory limit itself still holds.
+    with contextlib.suppress(OSError):
+        path.write_text(text)
