@@ -25,7 +25,7 @@ def checks() -> list[Check]:
 
 
 def cache_folder() -> Path:
-    """Return the folder for what can be made again: GRPO_ENVS_CACHE, else `grpo-envs` in XDG_CACHE_HOME or `~/.cache`."""
+    """Return the cache folder: GRPO_ENVS_CACHE, else `grpo-envs` in XDG_CACHE_HOME or in `~/.cache`."""
     own = os.environ.get("GRPO_ENVS_CACHE")
     return Path(own or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "grpo-envs")
 

@@ -13,6 +13,7 @@ import pytest
 from grpo_envs.cli.measures import measure
 from grpo_envs.cli.models import ModelRequest
 from grpo_envs.traces import Trace
+from rewards import Part, Score
 
 MATH = "grpo_envs/Math-v0"
 
@@ -107,12 +108,10 @@ def test_which_policy_a_model_means(model, url, spec, monkeypatch):
 
 
 def _trace(group: str, success: bool | None) -> Trace:
-    status = "infra_error" if success is None else "scored"
-    value = None if success is None else float(success)
-    return Trace(
-        id="t", env="e", group=group, task={}, score={"parts": {}}, value=value, status=status, success=success,
-        terminated=True, truncated=False,
-    )  # fmt: skip
+    score = Score.failed("the judge is away") if success is None else Score.of({"answer": Part(float(success))})
+    outcome = {"value": score.value, "status": score.status, "success": success}
+    ended = {"terminated": success is not None, "truncated": success is None}
+    return Trace(id="t", env="e", group=group, task={}, score=score.to_dict(), **outcome, **ended)
 
 
 def test_broken_episodes_are_left_out_of_pass_at_k():
