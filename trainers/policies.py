@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from grpo_envs.policies.base import Reply, Request
-from trainers.chat import prompt_ids, suffix_ids
 from trainers.sampling import Drawn, sample
 
 if TYPE_CHECKING:
     from grpo_envs.env import LanguageEnv
+    from trainers.trl.tokens import Rendering
 
 __all__ = ["TransformersPolicy"]
 
@@ -47,30 +47,25 @@ class TransformersPolicy:
         max_batch: int = 128,
         name: str | None = None,
     ) -> None:
-        """Load the model, or take one that is loaded.
+        """Name the model, which is loaded when it is first asked, or take one that is loaded.
 
         Args:
             model: "embedded", "smollm2-135m", a folder, a Hub id, or a model of transformers.
             tokenizer: Tokenizer of a model that is passed loaded.
-            env_id: The environment whose embedded policy is meant.
+            env_id: The environment whose embedded policy is meant; that of the first request, when omitted.
             env_args: Its arguments.
             temperature: 0 decodes greedily.
             max_tokens: Most tokens of one turn.
             max_batch: Most conversations at once.
             name: What it is called in traces; the model's name when omitted.
-
-        Raises:
-            UnknownModel: If there is no such model.
-            MissingExtra: If it needs a package that is not installed.
         """
         if isinstance(model, str):
-            from trainers.models import load, resolve_model
-
             self.name = name or f"transformers:{model}"
-            model, tokenizer = load(resolve_model(model, env_id=env_id, env_args=env_args))
         else:
             self.name = name or f"transformers:{getattr(model.config, 'name_or_path', '') or type(model).__name__}"
-        self._model, self._tokenizer = model, tokenizer
+        self._source, self._env_id, self._env_args = model, env_id, env_args
+        self._model, self._tokenizer = (None, None) if isinstance(model, str) else (model, tokenizer)
+        self._rendering: Rendering | None = None
         self._temperature, self._max_tokens, self._max_batch = temperature, max_tokens, max_batch
         self._lock = threading.Lock()
         self._waiting: list[tuple[Request, asyncio.Future[Reply]]] = []
@@ -105,38 +100,52 @@ class TransformersPolicy:
                     future.set_result(reply)
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
-        """Answer one batch of requests, in sync code."""
+        """Answer one batch of requests, in sync code.
+
+        Raises:
+            UnknownModel: If there is no such model.
+            MissingExtra: If it needs a package that is not installed.
+        """
         with self._lock:
-            prompts = [self._prompt(request) for request in requests]
+            rendering = self._ready(requests[0].env)
+            prompts = [self._prompt(rendering, request) for request in requests]
             drawn = sample(
                 self._model,
                 prompts,
-                end_ids=self._end_ids,
+                end_ids=sorted(rendering.ends),
                 max_new_tokens=self._max_tokens,
                 temperature=self._temperature,
                 seeds=[request.seed for request in requests],
                 limit=getattr(self._model.config, "max_position_embeddings", None),
             )
-            return [self._reply(*row) for row in zip(requests, prompts, drawn, strict=True)]
+            return [self._reply(rendering, *row) for row in zip(requests, prompts, drawn, strict=True)]
 
-    @property
-    def _end_ids(self) -> list[int]:
-        configured = self._model.generation_config.eos_token_id
-        ids = configured if isinstance(configured, list) else [configured]
-        return [i for i in {*ids, self._tokenizer.eos_token_id} if i is not None]
+    def _ready(self, env: LanguageEnv) -> Rendering:
+        """Load the model the first time."""
+        if self._rendering is None:
+            from trainers.models import end_ids, load, resolve_model
+            from trainers.trl.tokens import Rendering
 
-    def _prompt(self, request: Request) -> list[int]:
+            if isinstance(self._source, str):
+                env_id, env_args = self._env_id, self._env_args
+                if env_id is None and env.spec is not None:
+                    env_id, env_args = env.spec.id, env.spec.kwargs
+                path = resolve_model(self._source, env_id=env_id, env_args=env_args)
+                self._model, self._tokenizer = load(path)
+            self._rendering = Rendering(self._tokenizer, options={}, ends=end_ids(self._model, self._tokenizer))
+        return self._rendering
+
+    def _prompt(self, rendering: Rendering, request: Request) -> list[int]:
         session = self._sessions.get(request.env) if request.turn else None
         if session is None:
-            return prompt_ids(self._tokenizer, request.messages, request.tools)
+            return rendering.prompt(request.messages, request.tools)
         added = [m for m in request.messages[session.messages :] if m["role"] != "assistant"]
         # A turn that the limit cut has no end token of its own; the environment's part supplies it.
-        end = [] if session.finished else [int(self._tokenizer.eos_token_id)]
-        return [*session.ids, *end, *suffix_ids(self._tokenizer, added)]
+        end = [] if session.finished else [rendering.eos_token_id]
+        return [*session.ids, *end, *rendering.suffix(added)]
 
-    def _reply(self, request: Request, prompt: list[int], drawn: Drawn) -> Reply:
-        ids = [*prompt, *drawn.ids]
-        self._sessions[request.env] = _Session(ids, len(request.messages), drawn.finished)
-        text = self._tokenizer.decode(drawn.ids, skip_special_tokens=True)
+    def _reply(self, rendering: Rendering, request: Request, prompt: list[int], drawn: Drawn) -> Reply:
+        self._sessions[request.env] = _Session([*prompt, *drawn.ids], len(request.messages), drawn.finished)
+        text = rendering.action(drawn.ids, prompt, request.tools)
         finish = "stop" if drawn.finished else "length"
         return Reply(text, drawn.ids, list(drawn.logprobs), prompt, finish)

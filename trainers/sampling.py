@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -101,6 +102,9 @@ class _State:
         from transformers import DynamicCache
 
         self._model, self._ends = model, ends
+        # transformers 5.24 renamed the argument, and warns at every call about the old name.
+        named = inspect.signature(model.forward).parameters
+        self._cache_name = "cache" if "cache" in named else "past_key_values"
         device = model.device
         padded = [[int(ends[0])] * (width - len(p)) + list(p) for p in prompts]
         self._input = torch.tensor(padded, device=device)
@@ -119,9 +123,9 @@ class _State:
             input_ids=self._input,
             attention_mask=self._mask,
             position_ids=self._position,
-            past_key_values=self._cache,
             use_cache=True,
             logits_to_keep=1,
+            **{self._cache_name: self._cache},
         )
         logits: torch.Tensor = out.logits[:, -1]
         return logits

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,13 +16,31 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedTokenizerBase, Qwen3ForCausalLM
 
-__all__ = ["encode", "warm_start"]
+__all__ = ["Encoded", "Progress", "WarmStart", "encode", "reproduced", "warm_start"]
 
 Encoded = tuple[list[int], list[int]]
 """Token ids, and 1 where the policy is to write the token."""
 
-Progress = Callable[[int, int, float], None]
-"""Called with the step, the number of steps and the loss."""
+Progress = Callable[[str, int, int, float], None]
+"""Called with the phase, its step, its number of steps and the loss."""
+
+_CHECK_EVERY = 25
+_WARM_UP = 40
+
+
+@dataclass(frozen=True, slots=True)
+class WarmStart:
+    """What came of the supervised steps.
+
+    Attributes:
+        skill_steps: Steps of the first phase.
+        reproduced: Share of unseen demonstrations that the first phase ended by reproducing to the token.
+        loss: Mean loss of the last ten steps, in nats a token.
+    """
+
+    skill_steps: int
+    reproduced: float
+    loss: float
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, demo: Demo, tools: Sequence[ToolSpec]) -> Encoded:
@@ -37,68 +55,94 @@ def encode(tokenizer: PreTrainedTokenizerBase, demo: Demo, tools: Sequence[ToolS
 
 
 def warm_start(
-    model: Qwen3ForCausalLM, rows: Sequence[Encoded], recipe: Recipe, progress: Progress | None = None
-) -> float:
-    """Train the model on encoded demonstrations.
+    model: Qwen3ForCausalLM,
+    skill: Sequence[Encoded],
+    unseen: Sequence[Encoded],
+    mixed: Sequence[Encoded],
+    recipe: Recipe,
+    progress: Progress | None = None,
+) -> WarmStart:
+    """Train the model on encoded demonstrations, first without mistakes, then with.
 
     Args:
         model: Trained in place.
-        rows: Encoded demonstrations; those longer than the context are left out.
+        skill: Demonstrations without mistakes; those longer than the context are left out.
+        unseen: Others, which say when the first phase is over.
+        mixed: Demonstrations of which a share holds a mistake.
         recipe: Steps, batch and learning rate.
         progress: Called after every step.
-
-    Returns:
-        Mean loss of the last tenth of the steps, in nats a token.
     """
     import torch
 
-    rows = [row for row in rows if len(row[0]) <= recipe.context]
     optimizer = torch.optim.AdamW(model.parameters(), lr=recipe.lr, betas=(0.9, 0.98), weight_decay=0.01)
-    model.train()
     losses: list[float] = []
-    for step, batch in enumerate(_batches(rows, recipe)):
+    share, taken = 0.0, 0
+
+    def step(batch: Sequence[Encoded], scale: float, phase: str, at: int, of: int) -> None:
         for group in optimizer.param_groups:
-            group["lr"] = recipe.lr * _schedule(step, recipe.steps)
-        loss = _loss(model, batch)
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad(set_to_none=True)
-        losses.append(float(loss.detach()))
+            group["lr"] = recipe.lr * scale
+        losses.append(_step(model, optimizer, batch))
         if progress is not None:
-            progress(step + 1, recipe.steps, losses[-1])
+            progress(phase, at, of, losses[-1])
+
+    model.train()
+    for taken, batch in enumerate(_batches(skill, recipe.skill_steps, recipe, 23), 1):
+        step(batch, min(1.0, taken / _WARM_UP), "skill", taken, recipe.skill_steps)
+        if taken % _CHECK_EVERY == 0:
+            share = reproduced(model, unseen)
+            if share >= recipe.skill_target:
+                break
+    for at, batch in enumerate(_batches(mixed, recipe.mixed_steps, recipe, 29), 1):
+        step(batch, 1.0 - 0.9 * at / recipe.mixed_steps, "mixed", at, recipe.mixed_steps)
     model.eval()
-    return float(np.mean(losses[-max(1, len(losses) // 10) :]))
+    return WarmStart(taken, share, float(np.mean(losses[-10:])))
 
 
-def _schedule(step: int, steps: int) -> float:
-    warm = max(1, steps // 10)
-    if step < warm:
-        return (step + 1) / warm
-    return 0.02 + 0.98 * 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
+def reproduced(model: Qwen3ForCausalLM, rows: Sequence[Encoded]) -> float:
+    """Return the share of demonstrations of which every token is the model's first choice."""
+    import torch
+
+    ids, mask = _tensors(model, rows)
+    with torch.no_grad():
+        chosen = model(input_ids=ids, use_cache=False).logits[:, :-1].argmax(-1)
+    right = (chosen == ids[:, 1:]) | ~mask[:, 1:]
+    return float(right.all(1).float().mean())
 
 
-def _batches(rows: Sequence[Encoded], recipe: Recipe) -> Iterator[list[Encoded]]:
-    """Yield batches of rows of like length: padding costs as much as text does."""
-    rng = np.random.default_rng([recipe.seed, 23])
-    queue: list[list[Encoded]] = []
-    for _ in range(recipe.steps):
-        if not queue:
-            order = sorted(rng.permutation(len(rows)), key=lambda i: len(rows[i][0]))
-            chunks = [order[at : at + recipe.batch] for at in range(0, len(order), recipe.batch)]
-            queue = [[rows[i] for i in chunks[c]] for c in rng.permutation(len(chunks))]
-        yield queue.pop()
+def _batches(rows: Sequence[Encoded], steps: int, recipe: Recipe, salt: int) -> Iterator[list[Encoded]]:
+    """Yield batches in an order drawn afresh whenever the rows run out."""
+    kept = [row for row in rows if len(row[0]) <= recipe.context]
+    rng = np.random.default_rng([recipe.seed, salt])
+    queue: list[int] = []
+    for _ in range(steps):
+        while len(queue) < recipe.batch:
+            queue += [int(i) for i in rng.permutation(len(kept))]
+        batch, queue = queue[: recipe.batch], queue[recipe.batch :]
+        yield [kept[i] for i in batch]
 
 
-def _loss(model: Qwen3ForCausalLM, batch: Sequence[Encoded]) -> torch.Tensor:
+def _step(model: Qwen3ForCausalLM, optimizer: torch.optim.Optimizer, batch: Sequence[Encoded]) -> float:
     import torch
     from torch.nn import functional
 
-    width = max(len(ids) for ids, _ in batch)
-    pad = int(model.config.pad_token_id or 0)
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row, _ in batch])
-    mask = torch.tensor([row + [0] * (width - len(row)) for _, row in batch], dtype=torch.bool)
+    ids, mask = _tensors(model, batch)
     # Right padding under a causal mask is never attended to by what stands before it, so no attention mask is needed.
     hidden = model.model(input_ids=ids, use_cache=False).last_hidden_state[:, :-1]
     wanted = mask[:, 1:]
-    return functional.cross_entropy(model.lm_head(hidden[wanted]), ids[:, 1:][wanted])
+    loss = functional.cross_entropy(model.lm_head(hidden[wanted]), ids[:, 1:][wanted])
+    loss.backward()  # type: ignore[no-untyped-call]
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad(set_to_none=True)
+    return float(loss.detach())
+
+
+def _tensors(model: Qwen3ForCausalLM, rows: Sequence[Encoded]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return ids and mask, both of shape (rows, longest), padded on the right."""
+    import torch
+
+    width = max(len(ids) for ids, _ in rows)
+    pad = int(model.config.pad_token_id or 0)
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row, _ in rows])
+    mask = torch.tensor([row + [0] * (width - len(row)) for _, row in rows], dtype=torch.bool)
+    return ids, mask

@@ -1,0 +1,47 @@
+"""From a run's options to TRL's configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from trainers.train.options import TrainOptions
+
+__all__ = ["grpo_config"]
+
+
+def grpo_config(options: TrainOptions, folder: Path) -> Any:
+    """Return a `trl.GRPOConfig`.
+
+    No KL term and a constant learning rate: runs are short. Mixed precision and gradient checkpointing only on a GPU,
+    where they pay.
+    """
+    import torch
+    from trl import GRPOConfig
+
+    gpu = torch.cuda.is_available()
+    arguments: dict[str, Any] = {
+        "output_dir": str(folder),
+        "max_steps": options.steps,
+        "per_device_train_batch_size": options.batch,
+        "num_generations": options.group_size,
+        "max_completion_length": options.max_tokens,
+        "temperature": options.temperature,
+        "learning_rate": options.lr,
+        "lr_scheduler_type": "constant_with_warmup",
+        "warmup_steps": min(5, options.steps // 4),
+        "beta": 0.0,
+        "max_grad_norm": 1.0,
+        "seed": options.seed,
+        "bf16": gpu and torch.cuda.is_bf16_supported(),
+        "gradient_checkpointing": gpu,
+        "use_cpu": not gpu,
+        "logging_steps": 1,
+        "save_strategy": "steps",
+        "save_steps": options.save_every,
+        "save_total_limit": 1,
+        "report_to": [],
+        "disable_tqdm": True,
+        "dataloader_pin_memory": gpu,
+    }
+    return GRPOConfig(**{**arguments, **options.trl})
