@@ -76,7 +76,8 @@ class Scorer:
 
     async def _score_unit(self, samples: Sequence[Sample]) -> list[Score]:
         try:
-            scores = await asyncio.wait_for(guard_async(self._reward.score, samples), self._timeout_s)
+            async with asyncio.timeout(self._timeout_s):
+                scores = await guard_async(self._reward.score, samples)
         except TimeoutError:
             return self._late(len(samples))
         if isinstance(scores, Failure):

@@ -123,7 +123,13 @@ class EnvSpec:
 
     @property
     def eval_dataset(self) -> datasets.Dataset:
-        """Return a set of tasks that training never sees."""
+        """Return a set of tasks that training never sees, at most 200.
+
+        Raises:
+            NoTasks: If training sees them all.
+        """
+        if self.split in ("all", "test"):
+            raise NoTasks(f"training on split={self.split!r} leaves no tasks unseen; train on split='train'")
         return self.dataset("test", 200)
 
     def dataset(self, split: Split, limit: int | None) -> datasets.Dataset:

@@ -39,10 +39,6 @@ class Rendering:
             chat_template: Template in place of the tokenizer's own; found where its own does not do, when omitted.
             options: Options of the template.
             ends: Tokens that end a turn, beside the tokenizer's own.
-
-        Raises:
-            TemplateNotPrefixPreserving: If the template renders a conversation anew when it grows, and TRL has no
-                variant of it that does not.
         """
         self._tokenizer, self._options = _with_parser(tokenizer), dict(options)
         self.eos_token_id: int = tokenizer.eos_token_id
@@ -50,11 +46,10 @@ class Rendering:
         template = chat_template or _training_template(tokenizer)
         if template is not None:
             self._options["chat_template"] = template
-        self.suffix([{"role": "tool", "name": "probe", "content": "probe"}])
 
     @classmethod
     def of(cls, trainer: Any) -> Rendering:
-        """Return the rendering for a `GRPOTrainer`; see the class for what it raises."""
+        """Return the rendering for a `GRPOTrainer`."""
         options = getattr(trainer, "chat_template_kwargs", None) or {}
         template = trainer.chat_template
         return cls(trainer._tokenizer, chat_template=template, options=options, ends=trainer.eos_token_ids)
@@ -65,11 +60,20 @@ class Rendering:
 
     def prompt(self, messages: Sequence[Mapping[str, Any]], tools: Sequence[ToolSpec]) -> list[int]:
         """Return the tokens of a conversation up to where the policy writes; the tools' schemas are exact."""
-        return prompt_ids(self, [_writable(message) for message in messages], tools)  # type: ignore[arg-type]
+        return prompt_ids(self, messages, tools)  # type: ignore[arg-type]
 
     def suffix(self, messages: Sequence[Mapping[str, Any]]) -> list[int]:
         """Return the tokens between a sampled turn and the next: what the environment added, and the next header."""
-        return suffix_ids(self, [_writable(message) for message in messages])  # type: ignore[arg-type]
+        return suffix_ids(self, messages)  # type: ignore[arg-type]
+
+    def check(self) -> None:
+        """Try whether the template can go on after a tool's result; only environments of several turns need that.
+
+        Raises:
+            TemplateNotPrefixPreserving: If it renders a conversation anew when it grows, and TRL has no variant of it
+                that does not.
+        """
+        self.suffix([{"role": "tool", "name": "probe", "content": "probe"}])
 
     def action(self, ids: Sequence[int], given: Sequence[int], tools: Sequence[ToolSpec]) -> str:
         """Return a sampled turn as the text of an action.
@@ -101,7 +105,7 @@ def _training_template(tokenizer: Any) -> str | None:
 
     TRL itself looks for it only where the environments' classes have tools.
     """
-    if is_chat_template_prefix_preserving(tokenizer):
+    if guard(is_chat_template_prefix_preserving, tokenizer) is not False:
         return None
     found = guard(get_training_chat_template, tokenizer)
     return None if isinstance(found, Failure) else found
@@ -114,11 +118,3 @@ def _with_parser(tokenizer: Any) -> Any:
     # A copy, since with a parser TRL would read a whole episode's tokens as one reply.
     found = guard(add_response_schema, copy.copy(tokenizer))
     return tokenizer if isinstance(found, Failure) else found
-
-
-def _writable(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message whose text a tokenizer takes: a policy can write half of a surrogate pair in JSON."""
-    content = message.get("content")
-    if not isinstance(content, str):
-        return dict(message)
-    return {**message, "content": content.encode("utf-8", "replace").decode("utf-8")}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import keyword
+import re
 import types
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Union
@@ -62,7 +63,7 @@ def episode_class(name: str, tools: Sequence[ToolSpec], new_episode: Callable[[]
 
 
 def as_action(name: str, arguments: Mapping[str, Any]) -> str:
-    """Return a tool call as the text of an action, safe against arguments that hold the tags themselves.
+    r"""Return a tool call as the text of an action, safe against arguments that hold the tags themselves.
 
     >>> as_action("say", {"text": "</tool_call>"})
     '<tool_call>{"name": "say", "arguments": {"text": "\\u003c/tool_call>"}}</tool_call>'
@@ -94,7 +95,7 @@ def _signature(spec: ToolSpec) -> inspect.Signature:
     parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
     properties = spec.parameters.get("properties", {})
     for name in sorted(properties, key=lambda key: key not in required):
-        if not name.isidentifier() or keyword.iskeyword(name):
+        if not name.isidentifier() or keyword.iskeyword(name) or name == "self":
             raise InvalidTool(f"argument {name!r} of tool {spec.name!r} cannot be a parameter; use EnvGRPOTrainer")
         default = inspect.Parameter.empty if name in required else properties[name].get("default")
         kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -104,23 +105,30 @@ def _signature(spec: ToolSpec) -> inspect.Signature:
 
 def _annotation(schema: Mapping[str, Any]) -> Any:
     """Return the type hint that `transformers.get_json_schema` turns back into the schema, or the nearest to it."""
-    if "enum" in schema:
-        return Literal[tuple(schema["enum"])]
+    choices = schema.get("enum", [schema["const"]] if "const" in schema else None)
+    if choices:
+        scalar = all(choice is None or isinstance(choice, (str, int, float, bool)) for choice in choices)
+        return Literal[tuple(choices)] if scalar else Any
     for key in ("anyOf", "oneOf"):
         if key in schema:
             return Union[tuple(_annotation(option) for option in schema[key])]  # noqa: UP007 (made from a tuple)
-    kind = schema.get("type", "string")
+    kind = schema.get("type")
     if isinstance(kind, list):
         return Union[tuple(_SIMPLE[item] for item in kind)]  # noqa: UP007
     if kind == "array" and schema.get("items"):
         return list[_annotation(schema["items"])]  # type: ignore[misc]
     if kind == "object" and isinstance(schema.get("additionalProperties"), dict):
         return dict[str, _annotation(schema["additionalProperties"])]  # type: ignore[misc]
-    return _SIMPLE.get(kind, str)
+    return _SIMPLE.get(str(kind), Any)
 
 
 def _docstring(spec: ToolSpec) -> str:
-    lines = [spec.description or spec.name, "", "Args:"]
+    lines = [_prose(spec.description) or spec.name, "", "Args:"]
     for name, schema in spec.parameters.get("properties", {}).items():
-        lines.append(f"    {name}: {' '.join(str(schema.get('description') or name).split())}")
+        lines.append(f"    {name}: {_prose(' '.join(str(schema.get('description') or name).split()))}")
     return "\n".join([*lines, "", "Returns:", "    What the environment answers."])
+
+
+def _prose(text: str) -> str:
+    """Return text in which nobody finds a section of a docstring, or a list of choices."""
+    return re.sub(r"(Args|Returns|Raises|\(choices):", r"\1 :", text)

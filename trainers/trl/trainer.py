@@ -72,8 +72,8 @@ class EnvGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             rollout_func=self.points.rollouts[-1] if self.points.rollouts else EpisodeRollout(),
             **options,
         )
-        if not self.points.rollouts:
-            Rendering.of(self)  # a template that cannot be used is better found now than in the first step
+        if not self.points.rollouts and any(each.tools for each in self._specs):
+            Rendering.of(self).check()  # a template that cannot be used is better found now than in the first step
         for loss in self.points.losses:
             loss.prepare(self.model)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -124,7 +124,7 @@ def call(name: str, **arguments: Any) -> str:
 
 
 Script = Callable[[int, int, str], str]
-"""From (row of the batch's first turn, turn, text so far) to what the policy writes; "…" at its end leaves it unended."""
+"""From (row among those that go on, turn, text so far) to what the policy writes; a "…" at its end leaves it open."""
 
 
 class Scripted:
@@ -219,7 +219,7 @@ def new_config(tmp_path: Path) -> Callable[..., GRPOConfig]:
 
 
 @pytest.fixture
-def kit(tokenizer: Any, new_model: Any, new_config: Any) -> Any:
+def kit(tokenizer: Any, new_model: Any, new_config: Any) -> Iterator[SimpleNamespace]:
     """Builders of trainers with a scripted policy, and the environments they are tried on."""
     CounterEnv.live = CounterEnv.running = CounterEnv.most_running = 0
     CounterEnv.broken_tasks = frozenset()
@@ -241,14 +241,18 @@ def kit(tokenizer: Any, new_model: Any, new_config: Any) -> Any:
         cls = type("Trainer", (ScriptedTRL,), {"script": staticmethod(script)})
         return cls(new_model(), args=new_config(**(config or {})), processing_class=tokenizer, **options)
 
+    specs: list[EnvSpec] = []
+
     def spec(**options: Any) -> EnvSpec:
-        return EnvSpec(
-            **{"id": CounterEnv, "split": "all", "n_tasks": 2, "name": "counter", "timeout_s": 10.0, **options}
-        )
+        usual = {"id": CounterEnv, "split": "all", "n_tasks": 2, "name": "counter", "timeout_s": 10.0}
+        specs.append(EnvSpec(**{**usual, **options}))
+        return specs[-1]
 
     def batch(trainer: Any) -> list[dict[str, Any]]:
         return [dict(row) for row in next(iter(trainer.get_train_dataloader()))]
 
-    return SimpleNamespace(
+    yield SimpleNamespace(
         ours=ours, plain=plain, spec=spec, batch=batch, call=call, Counter=CounterEnv, Echo=EchoEnv, tasks=TASKS
     )
+    for each in specs:
+        each.close()
