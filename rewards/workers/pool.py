@@ -1,55 +1,37 @@
-"""The pool: a queue, a dispatcher thread, and workers that it kills and replaces."""
+"""The pool: what callers see of the workers."""
 
 from __future__ import annotations
 
 import asyncio
 import atexit
-import contextlib
 import os
 import pickle
-import selectors
 import threading
-import time
-from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
-from rewards.workers.outcome import Ended, Outcome, PoolStats, Saturated
-from rewards.workers.process import Process
+from rewards.workers.dispatcher import Dispatcher
+from rewards.workers.job import Job
+from rewards.workers.outcome import Outcome, PoolStats, Saturated, Unpicklable
+from rewards.workers.settings import Settings
+from rewards.workers.usage import measured_cores
 
-__all__ = ["WorkerPool", "measured_cores"]
+__all__ = ["WorkerPool"]
 
 T = TypeVar("T")
-_STARVED_SHARE = 0.5
-"""A task that spent this share of its time waiting for a core was starved, not slow."""
-_GROWTH = 512 << 20
-"""A worker that holds so much more memory than when it started is replaced."""
-_BOOT_ATTEMPTS = 5
-_RETRIES = {Ended.LOST, Ended.STARVED}
-
-
-def measured_cores() -> int:
-    """Return the cores this process may use."""
-    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
-
-
-@dataclass(slots=True)
-class _Job:
-    payload: bytes
-    deadline_s: float
-    future: Future[Outcome[Any]]
-    submitted: float = field(default_factory=time.monotonic)
-    attempts: int = 0
-    queued_s: float = 0.0
 
 
 class WorkerPool:
     """Runs functions in processes that can be killed.
 
     A pool may be used from any thread, from asyncio, and in a process forked from the one that made it, where it starts
-    workers of its own. Functions and arguments travel by pickle: module-level functions only.
+    workers of its own. Functions and arguments travel by pickle: module-level functions of importable modules only.
+    A task whose worker was killed from outside, crashed, or got no core is run once more, so a task may run twice.
+
+    While tasks take well under a millisecond, a worker is sent a few ahead; it still runs one at a time, and the
+    deadline of each counts from its own start.
 
     >>> with WorkerPool(1) as pool:
     ...     pool.call(divmod, 7, 2).value
@@ -61,7 +43,7 @@ class WorkerPool:
         workers: int | None = None,
         *,
         deadline_s: float = 5.0,
-        memory_bytes: int = 2 << 30,
+        memory_bytes: int | None = 2 << 30,
         queue_size: int = 10_000,
         preload: Sequence[str] = (),
         environment: Mapping[str, str] | None = None,
@@ -71,89 +53,77 @@ class WorkerPool:
         """Describe the pool; processes start when the first task comes.
 
         Args:
-            workers: Processes; one per core when omitted.
+            workers: Processes; as many as this process may use cores when omitted.
             deadline_s: Seconds a task may run, counted from when a worker gets it.
-            memory_bytes: How far a worker's address space may grow beyond its size when ready; 0 for no cap.
+            memory_bytes: How far a worker's address space may grow beyond its size when ready; 0 or None for no cap.
             queue_size: Most tasks waiting.
-            preload: Modules that workers import when they start.
+            preload: Modules imported once, before workers are forked from the process that imported them; whatever
+                else a task needs, it imports within its deadline. They must not start threads.
             environment: Variables added to the workers' environment.
             recycle_after: Tasks after which a worker is replaced.
             name: Name of the pool in errors and threads.
 
         Raises:
-            ValueError: If a number is not positive.
+            ValueError: If a number is not positive, or `memory_bytes` is negative.
+            RuntimeError: If this platform cannot fork.
         """
-        for label, number in (("deadline_s", deadline_s), ("queue_size", queue_size), ("recycle_after", recycle_after)):
-            if not number > 0:
-                raise ValueError(f"{label} must be positive, got {number}")
-        self.size = workers if workers is not None else measured_cores()
-        if self.size < 1:
-            raise ValueError(f"workers must be at least 1, got {workers}")
+        size = measured_cores() if workers is None else workers
+        for label, number in (
+            ("workers", size),
+            ("deadline_s", deadline_s),
+            ("queue_size", queue_size),
+            ("recycle_after", recycle_after),
+        ):
+            _check_positive(label, number)
+        if memory_bytes is not None and memory_bytes < 0:
+            raise ValueError(f"memory_bytes must not be negative, got {memory_bytes}; 0 means no cap")
+        if not hasattr(os, "fork"):
+            raise RuntimeError("worker processes need fork, which this platform lacks; use Linux, macOS or WSL")
         self.name = name
         self._deadline_s = deadline_s
-        self._queue_size = queue_size
-        self._recycle_after = recycle_after
-        self._options = {
-            "preload": tuple(preload),
-            "environment": dict(environment or {}),
-            "memory_bytes": memory_bytes,
-        }
-        self._closed = False
-        self._start_fresh()
-        atexit.register(self.close)
-
-    def _start_fresh(self) -> None:
-        self._pid = os.getpid()
+        self._settings = Settings(
+            name, size, queue_size, memory_bytes or 0, tuple(preload), dict(environment or {}), recycle_after
+        )
         self._lock = threading.Lock()
-        self._jobs: deque[_Job] = deque()
-        self._room = threading.Condition(self._lock)
-        self._processes: list[Process] = []
-        self._thread: threading.Thread | None = None
-        self._wake_read, self._wake_write = -1, -1
-        self._restarts: Counter[str] = Counter()
-        self._completed = self._refused = self._boot_failures = 0
-        self._running: dict[Future[Any], _Job] = {}
+        self._dispatcher: Dispatcher | None = None
+        self._closed = False
+        atexit.register(self.close)
+        os.register_at_fork(after_in_child=_Forked(self))
 
-    def submit(
-        self, function: Callable[..., T], /, *args: Any, deadline_s: float | None = None, wait: bool = False
-    ) -> Future[Outcome[T]]:
+    @property
+    def size(self) -> int:
+        """Return how many workers the pool keeps."""
+        return self._settings.size
+
+    def submit(self, function: Callable[..., T], /, *args: Any, deadline_s: float | None = None) -> Future[Outcome[T]]:
         """Queue a task.
 
         Args:
             function: A module-level function.
             *args: Its arguments.
             deadline_s: Seconds it may run; the pool's own when omitted.
-            wait: Wait for room in the queue instead of refusing.
 
         Returns:
             A future of the outcome. Cancelling it takes a queued task out, and kills the worker of a running one.
+            Its callbacks run on the pool's own thread and must not wait for the pool.
 
         Raises:
             Saturated: If the queue is full.
+            Unpicklable: If the function or an argument cannot be sent.
             RuntimeError: If the pool is closed.
         """
-        future: Future[Outcome[T]] = Future()
-        job = _Job(pickle.dumps((function, args)), deadline_s or self._deadline_s, future)
-        if self._pid != os.getpid():
-            self._start_fresh()
-        with self._lock:
-            while len(self._jobs) >= self._queue_size and wait and not self._closed:
-                self._room.wait()
-            if self._closed:
-                raise RuntimeError(f"pool {self.name!r} is closed; make a new one")
-            if len(self._jobs) >= self._queue_size:
-                self._refused += 1
-                raise Saturated(
-                    f"pool {self.name!r} has {self._queue_size} tasks waiting; slow down, retry later, or give it "
-                    "more workers or a longer queue"
-                )
-            self._jobs.append(job)
-            self._ensure_thread()
-        self._wake()
-        return future
+        job = self._job(function, args, deadline_s)
+        dispatcher = self._current()
+        if not dispatcher.queue.offer(job):
+            dispatcher.queue.refused += 1
+            raise Saturated(
+                f"pool {self.name!r} has {self._settings.queue_size} tasks waiting; slow down, retry later, or give "
+                "it more workers or a longer queue"
+            )
+        return job.future
 
     async def run(self, function: Callable[..., T], /, *args: Any, deadline_s: float | None = None) -> Outcome[T]:
-        """Run a task and return its outcome.
+        """Run a task and return its outcome; cancelling the caller cancels the task.
 
         Raises:
             Saturated: If the queue is full.
@@ -166,37 +136,63 @@ class WorkerPool:
         Raises:
             Saturated: If the queue is full.
         """
-        return self.submit(function, *args, deadline_s=deadline_s).result()
+        future = self.submit(function, *args, deadline_s=deadline_s)
+        try:
+            return future.result()
+        finally:
+            # An interrupt of the caller must not leave the task running; an ended task takes no notice.
+            future.cancel()
 
     def map(
-        self, function: Callable[..., T], items: Sequence[Any], *, deadline_s: float | None = None
+        self, function: Callable[..., T], items: Iterable[Any], *, deadline_s: float | None = None
     ) -> list[Outcome[T]]:
         """Run a task for each item and return the outcomes in order; a batch longer than the queue waits for room."""
-        futures = [self.submit(function, item, deadline_s=deadline_s, wait=True) for item in items]
-        return [future.result() for future in futures]
+        jobs = [self._job(function, (item,), deadline_s) for item in items]
+        dispatcher = self._current()
+        try:
+            for job in jobs:
+                dispatcher.queue.offer(job, wait=True)
+            return [job.future.result() for job in jobs]
+        finally:
+            _cancel(jobs)
+
+    async def run_many(
+        self, function: Callable[..., T], items: Iterable[Any], *, deadline_s: float | None = None
+    ) -> list[Outcome[T]]:
+        """Do what `map` does without blocking the event loop."""
+        jobs = [self._job(function, (item,), deadline_s) for item in items]
+        dispatcher = self._current()
+        try:
+            for job in jobs:
+                if not dispatcher.queue.offer(job):
+                    # Should the caller be cancelled meanwhile, the job enters the queue cancelled and is dropped there.
+                    await asyncio.to_thread(dispatcher.queue.offer, job, wait=True)
+            outcomes: list[Outcome[T]] = await asyncio.gather(*[asyncio.wrap_future(job.future) for job in jobs])
+            return outcomes
+        finally:
+            _cancel(jobs)
 
     def stats(self) -> PoolStats:
         """Return a look at the pool."""
-        with self._lock:
-            return PoolStats(
-                workers=len(self._processes),
-                queued=len(self._jobs),
-                running=sum(process.job is not None for process in self._processes),
-                completed=self._completed,
-                restarts=dict(self._restarts),
-                saturated=self._refused,
-            )
+        dispatcher = self._dispatcher
+        if dispatcher is None:
+            return PoolStats(0, 0, 0, 0, {}, 0)
+        processes = list(dispatcher.processes)
+        return PoolStats(
+            workers=len(processes),
+            queued=len(dispatcher.queue) + sum(max(0, len(process.jobs) - 1) for process in processes),
+            running=sum(bool(process.jobs) for process in processes),
+            completed=dispatcher.completed,
+            restarts=dict(dispatcher.restarts),
+            saturated=dispatcher.queue.refused,
+        )
 
     def close(self) -> None:
         """End every worker; tasks that have not ended are `LOST`. Closing twice does nothing more."""
-        if self._closed or self._pid != os.getpid():
-            return
-        self._closed = True
         with self._lock:
-            self._room.notify_all()
-        if self._thread is not None:
-            self._wake()
-            self._thread.join()
+            self._closed = True
+        if self._dispatcher is not None:
+            self._dispatcher.close()
         atexit.unregister(self.close)
 
     def __enter__(self) -> Self:
@@ -205,177 +201,57 @@ class WorkerPool:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # The dispatcher thread: the only one that touches processes. ---------------------------------------------------
+    def _job(self, function: Callable[..., Any], args: tuple[Any, ...], deadline_s: float | None) -> Job:
+        name = getattr(function, "__qualname__", repr(function))
+        if getattr(function, "__module__", None) == "__main__":
+            raise Unpicklable(f"{name} is defined in the main script, which workers do not import; move it to a module")
+        try:
+            payload = pickle.dumps((function, args), protocol=pickle.HIGHEST_PROTOCOL)
+        except (pickle.PicklingError, AttributeError, TypeError, RecursionError) as error:
+            raise Unpicklable(
+                f"{name} or an argument cannot be sent to a worker ({error}); "
+                "use a module-level function and plain data"
+            ) from error
+        if deadline_s is None:
+            return Job(payload, self._deadline_s)
+        _check_positive("deadline_s", deadline_s)
+        return Job(payload, deadline_s)
 
-    def _ensure_thread(self) -> None:
-        if self._thread is None:
-            self._wake_read, self._wake_write = os.pipe()
-            os.set_blocking(self._wake_read, False)
-            os.set_blocking(self._wake_write, False)
-            self._thread = threading.Thread(target=self._dispatch, name=f"pool-{self.name}", daemon=True)
-            self._thread.start()
-
-    def _wake(self) -> None:
-        with contextlib.suppress(BlockingIOError, OSError):
-            os.write(self._wake_write, b"\0")
-
-    def _dispatch(self) -> None:
-        selector = selectors.DefaultSelector()
-        selector.register(self._wake_read, selectors.EVENT_READ, None)
-        for _ in range(self.size):
-            self._add_process(selector)
-        while not self._closed:
-            self._feed(selector)
-            for key, _ in selector.select(self._next_timeout()):
-                if key.data is None:
-                    with contextlib.suppress(BlockingIOError):
-                        os.read(self._wake_read, 1 << 16)
-                else:
-                    self._collect(key.data, selector)
-            self._enforce(selector)
-        self._shut_down(selector)
-
-    def _shut_down(self, selector: selectors.BaseSelector) -> None:
-        for process in self._processes:
-            process.kill()
-            if process.job is not None:
-                _resolve(process.job, Outcome(Ended.LOST, error="the pool was closed"))
+    def _current(self) -> Dispatcher:
+        """Return this process's dispatcher, started if there is none or if it broke down."""
         with self._lock:
-            left, self._jobs = list(self._jobs), deque()
-        for job in left:
-            _resolve(job, Outcome(Ended.LOST, error="the pool was closed"))
-        self._processes.clear()
-        selector.close()
-        os.close(self._wake_read)
-        os.close(self._wake_write)
+            if self._closed:
+                raise RuntimeError(f"pool {self.name!r} is closed; make a new one")
+            dispatcher = self._dispatcher
+            if dispatcher is None or dispatcher.queue.closed or dispatcher.pid != os.getpid():
+                dispatcher = self._dispatcher = Dispatcher(self._settings)
+            return dispatcher
 
-    def _add_process(self, selector: selectors.BaseSelector) -> None:
-        process = Process(**self._options)  # type: ignore[arg-type]
-        selector.register(process.fd, selectors.EVENT_READ, process)
-        self._processes.append(process)
-
-    def _replace(self, process: Process, cause: str, selector: selectors.BaseSelector) -> None:
-        selector.unregister(process.fd)
-        process.kill()
-        self._processes.remove(process)
-        self._restarts[cause] += 1
-        self._add_process(selector)
-
-    def _next_timeout(self) -> float | None:
-        deadlines = [process.deadline for process in self._processes if process.job is not None]
-        return max(0.0, min(deadlines) - time.monotonic()) if deadlines else None
-
-    def _feed(self, selector: selectors.BaseSelector) -> None:
-        for process in list(self._processes):
-            if process.ready and process.job is None and not self._give(process):
-                self._lost(process, selector)
-
-    def _give(self, process: Process) -> bool:
-        """Give a free worker its next task; return False if the worker turned out dead."""
-        with self._lock:
-            while self._jobs:
-                job = self._jobs.popleft()
-                self._room.notify()
-                if job.future.cancelled() or (not job.attempts and not job.future.set_running_or_notify_cancel()):
-                    continue
-                break
-            else:
-                return True
-        now = time.monotonic()
-        job.attempts += 1
-        if job.attempts == 1:
-            job.queued_s = now - job.submitted
-        return process.start(job, job.payload, job.deadline_s)
-
-    def _collect(self, process: Process, selector: selectors.BaseSelector) -> None:
-        messages, alive = process.receive()
-        for message in messages:
-            if "ready" in message:
-                process.ready, process.baseline = True, message["rss"]
-                self._boot_failures = 0
-            elif process.job is not None:
-                self._answered(process, message, selector)
-        if not alive and process in self._processes:
-            self._lost(process, selector)
-
-    def _answered(self, process: Process, message: dict[str, Any], selector: selectors.BaseSelector) -> None:
-        job, ran_s, waited_s = process.job, time.monotonic() - process.started, 0.0
-        process.job = None
-        process.done += 1
-        common = {"queued_s": job.queued_s, "ran_s": ran_s, "cpu_s": message["cpu_s"], "waited_s": waited_s}
-        outcome: Outcome[Any]
-        if "value" in message:
-            outcome = Outcome(Ended.DONE, pickle.loads(message["value"]), attempts=job.attempts, **common)
-        elif "memory" in message:
-            outcome = Outcome(Ended.MEMORY, error="out of memory", attempts=job.attempts, **common)
-        else:
-            error = message["error"]
-            outcome = Outcome(Ended.RAISED, error=error, error_type=message["type"], attempts=job.attempts, **common)
-        self._finish(job, outcome)
-        if "memory" in message or message["rss"] - process.baseline > _GROWTH:
-            self._replace(process, "memory", selector)
-        elif process.done >= self._recycle_after:
-            self._replace(process, "recycled", selector)
-
-    def _lost(self, process: Process, selector: selectors.BaseSelector) -> None:
-        job, ran_s = process.job, time.monotonic() - process.started
-        process.job = None
-        if not process.ready:
-            self._boot_failed()
-        self._replace(process, "lost", selector)
-        if job is not None:
-            self._end_or_retry(job, Outcome(Ended.LOST, error="the worker died", ran_s=ran_s))
-
-    def _boot_failed(self) -> None:
-        """Slow down when workers die at their start, and fail what waits for them rather than let it wait for ever."""
-        self._boot_failures += 1
-        time.sleep(min(1.0, 0.02 * 2**self._boot_failures))
-        if self._boot_failures % _BOOT_ATTEMPTS == 0:
-            with self._lock:
-                waiting, self._jobs = list(self._jobs), deque()
-                self._room.notify_all()
-            for job in waiting:
-                self._finish(job, Outcome(Ended.LOST, error="workers die as they start"))
-
-    def _enforce(self, selector: selectors.BaseSelector) -> None:
-        now = time.monotonic()
-        for process in list(self._processes):
-            job = process.job
-            if job is None or now < process.deadline:
-                continue
-            messages, _ = process.receive()
-            if messages:
-                self._answered(process, messages[0], selector)
-                continue
-            waited, ran_s = process.waited, now - process.started
-            ended = Ended.STARVED if waited > _STARVED_SHARE * ran_s else Ended.DEADLINE
-            process.job = None
-            self._replace(process, ended.value, selector)
-            error = f"it ran past its deadline of {job.deadline_s:g} s"
-            self._end_or_retry(job, Outcome(ended, error=error, ran_s=ran_s, waited_s=waited))
-
-    def _end_or_retry(self, job: _Job, outcome: Outcome[Any]) -> None:
-        if outcome.ended in _RETRIES and job.attempts < 2 and not job.future.cancelled():
-            with self._lock:
-                self._jobs.appendleft(job)
-            return
-        self._finish(
-            job,
-            Outcome(
-                outcome.ended,
-                error=outcome.error,
-                queued_s=job.queued_s,
-                ran_s=outcome.ran_s,
-                waited_s=outcome.waited_s,
-                attempts=job.attempts,
-            ),
-        )
-
-    def _finish(self, job: _Job, outcome: Outcome[Any]) -> None:
-        self._completed += 1
-        _resolve(job, outcome)
+    def _after_fork(self) -> None:
+        """Forget the parent's workers: sharing their sockets would mix up two processes' answers."""
+        self._lock = threading.Lock()
+        dispatcher, self._dispatcher = self._dispatcher, None
+        if dispatcher is not None:
+            dispatcher.abandon()
 
 
-def _resolve(job: _Job, outcome: Outcome[Any]) -> None:
-    if not job.future.done():
-        job.future.set_result(outcome)
+class _Forked:
+    """Tells a pool that it was forked; holds it weakly, since such hooks are never taken back."""
+
+    def __init__(self, pool: WorkerPool) -> None:
+        self._pool = weakref.ref(pool)
+
+    def __call__(self) -> None:
+        pool = self._pool()
+        if pool is not None:
+            pool._after_fork()
+
+
+def _cancel(jobs: Iterable[Job]) -> None:
+    for job in jobs:
+        job.future.cancel()
+
+
+def _check_positive(label: str, number: float) -> None:
+    if not number > 0:
+        raise ValueError(f"{label} must be positive, got {number}")

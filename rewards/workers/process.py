@@ -4,135 +4,115 @@ from __future__ import annotations
 
 import contextlib
 import os
-import pickle
-import subprocess
-import sys
+import signal
+import socket
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections import deque
+from collections.abc import Sequence
 
-from rewards.workers.worker import HEADER
+from rewards.workers.job import Job
+from rewards.workers.protocol import CHUNK, Answer, Hello, Inbox, encode
+from rewards.workers.usage import cpu_of, waited_of
 
 __all__ = ["Process"]
 
-_CHUNK = 1 << 18
+_BOOT_S = 60.0
 
 
 class Process:
-    """One worker process and its pipes. Used by the pool's dispatcher thread alone.
+    """One worker process and its channel. For the dispatcher thread alone.
 
     Attributes:
-        job: What it is running, or None.
-        deadline: When that must end, on the monotonic clock.
-        done: How many tasks it has run.
-        fd: Descriptor that its answers come from.
+        pid: Its process id.
+        channel: The socket to it.
+        ready: Whether it has said hello.
+        baseline: Resident bytes when it did.
+        jobs: What it was given and has not answered; it runs the first.
+        started: When it began the first, on the monotonic clock.
+        deadline: When that must end, or when a worker that is not ready must be.
     """
 
-    def __init__(self, *, preload: Sequence[str], environment: Mapping[str, str], memory_bytes: int) -> None:
-        """Start it; it is ready when its first answer comes."""
-        tasks_read, self._tasks = os.pipe()
-        self.fd, answers_write = os.pipe()
-        os.set_blocking(self.fd, False)
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _BOOT, str(tasks_read), str(answers_write)],
-            pass_fds=(tasks_read, answers_write),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, **environment, "GRPO_ENVS_WORKER_PATH": str(Path(__file__).parents[2])},
-            start_new_session=True,
-        )
-        os.close(tasks_read)
-        os.close(answers_write)
-        self._inbox = bytearray()
+    def __init__(self, pid: int, channel: socket.socket) -> None:
+        """Take charge of a process just forked."""
+        channel.setblocking(False)
+        self.pid = pid
+        self.channel = channel
         self.ready = False
-        self.job: Any = None
-        self.started = self.deadline = 0.0
-        self.done = 0
         self.baseline = 0
-        self._waited_at_start = 0.0
-        setup = {"path": [p for p in sys.path if p], "preload": list(preload), "memory_bytes": memory_bytes}
-        self._send(pickle.dumps(setup))
-
-    @property
-    def pid(self) -> int:
-        """Return its process id."""
-        return self._process.pid
-
-    def start(self, job: Any, payload: bytes, deadline_s: float) -> bool:
-        """Give it a task; return False if it is dead."""
-        self.job = job
-        self._waited_at_start = self.scheduled()[1]
+        self.jobs: deque[Job] = deque()
         self.started = time.monotonic()
-        self.deadline = self.started + deadline_s
-        return self._send(pickle.dumps(payload))
+        self.deadline = self.started + _BOOT_S
+        self._cpu = self._waited = 0.0
+        self._inbox = Inbox()
+        self._outbox = memoryview(b"")
 
-    def receive(self) -> tuple[list[dict[str, Any]], bool]:
-        """Return the answers that have come, and whether the process still lives."""
+    @property
+    def head(self) -> Job | None:
+        """Return the job it runs."""
+        return self.jobs[0] if self.jobs else None
+
+    @property
+    def unsent(self) -> bool:
+        """Return whether there is something that its channel had no room for."""
+        return bool(self._outbox)
+
+    def greet(self, hello: Hello) -> None:
+        """Note that it is ready."""
+        self.ready = True
+        self.baseline, self._cpu, self._waited = hello
+
+    def assign(self, jobs: Sequence[Job]) -> None:
+        """Send it jobs; it runs them one after the other, and the deadline of each counts from its own start."""
+        idle = not self.jobs
+        self.jobs.extend(jobs)
+        if idle:
+            self._begin()
+        self._outbox = memoryview(bytes(self._outbox) + encode([job.payload for job in jobs]))
+        self.flush()
+
+    def flush(self) -> None:
+        """Send as much as its channel has room for. That it is dead, its channel will tell when read."""
+        with contextlib.suppress(BlockingIOError, ConnectionError):
+            while self._outbox:
+                self._outbox = self._outbox[self.channel.send(self._outbox) :]
+
+    def receive(self) -> tuple[list[Hello | Answer], bool]:
+        """Return what it said, and whether it still lives."""
         alive = True
-        while True:
-            try:
-                chunk = os.read(self.fd, _CHUNK)
-            except BlockingIOError:
-                break
-            if not chunk:
-                alive = False
-                break
-            self._inbox += chunk
-        return list(self._messages()), alive
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                try:
+                    piece = self.channel.recv(CHUNK)
+                except ConnectionError:
+                    piece = b""
+                if not piece:
+                    alive = False
+                    break
+                self._inbox.feed(piece)
+        return list(self._inbox.messages()), alive
 
-    def scheduled(self) -> tuple[float, float]:
-        """Return seconds on a core and seconds waiting for one, over its life; 0 where that cannot be read."""
-        try:
-            ran, waited, *_ = Path(f"/proc/{self.pid}/schedstat").read_text().split()
-        except (OSError, ValueError):
-            return 0.0, 0.0
-        return int(ran) / 1e9, int(waited) / 1e9
+    def answered(self, answer: Answer) -> tuple[Job, float, float]:
+        """Return the job that an answer is about, with its seconds of CPU and of waiting for a core."""
+        job = self.jobs.popleft()
+        used = max(0.0, answer.cpu - self._cpu), max(0.0, answer.waited - self._waited)
+        self._cpu, self._waited = answer.cpu, answer.waited
+        if self.jobs and not answer.last:
+            self._begin()
+        return job, *used
 
-    @property
-    def waited(self) -> float:
-        """Return how long the current task was ready to run and had no core."""
-        return max(0.0, self.scheduled()[1] - self._waited_at_start)
-
-    @property
-    def rss(self) -> int:
-        """Return the resident bytes of the process, 0 if it is gone."""
-        try:
-            return int(Path(f"/proc/{self.pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        except (OSError, ValueError, IndexError):
-            return 0
+    def used(self) -> tuple[float, float]:
+        """Return the running job's seconds of CPU and of waiting for a core so far."""
+        return max(0.0, cpu_of(self.pid) - self._cpu), max(0.0, waited_of(self.pid) - self._waited)
 
     def kill(self) -> None:
-        """End it and everything about it."""
+        """Kill it and whatever it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
         with contextlib.suppress(ProcessLookupError):
-            self._process.kill()
-        self._process.wait()
-        for fd in (self._tasks, self.fd):
-            with contextlib.suppress(OSError):
-                os.close(fd)
+            # It may not have got as far as having a group of its own.
+            os.kill(self.pid, signal.SIGKILL)
 
-    def _messages(self) -> Any:
-        while len(self._inbox) >= HEADER.size:
-            end = HEADER.size + HEADER.unpack_from(self._inbox)[0]
-            if len(self._inbox) < end:
-                return
-            message = pickle.loads(bytes(self._inbox[HEADER.size : end]))
-            del self._inbox[:end]
-            yield message
-
-    def _send(self, body: bytes) -> bool:
-        rest = memoryview(HEADER.pack(len(body)) + body)
-        try:
-            while rest:
-                rest = rest[os.write(self._tasks, rest) :]
-        except BrokenPipeError:
-            return False
-        return True
-
-
-_BOOT = """import os, sys
-sys.path.insert(0, os.environ.pop("GRPO_ENVS_WORKER_PATH"))
-from rewards.workers.worker import main
-main(int(sys.argv[1]), int(sys.argv[2]))
-"""
+    def _begin(self) -> None:
+        self.started = time.monotonic()
+        self.jobs[0].begin(self.started)
+        self.deadline = self.started + self.jobs[0].deadline_s
