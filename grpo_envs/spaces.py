@@ -97,7 +97,7 @@ def _batch(space: UnicodeText, n: int = 1) -> gym.spaces.Tuple[Any]:
     return gym.spaces.Tuple(tuple(UnicodeText(space.max_length, seed=space.np_random) for _ in range(n)))
 
 
-@batch_differing_spaces.register(UnicodeText)
+@batch_differing_spaces.register(UnicodeText)  # type: ignore[misc] (Gymnasium dispatches on the first item)
 def _batch_differing(spaces: list[UnicodeText]) -> gym.spaces.Tuple[Any]:
     return gym.spaces.Tuple(tuple(spaces))
 
