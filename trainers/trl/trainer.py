@@ -17,7 +17,7 @@ from trainers.trl.grouping import checked_advantages, regroup, turn_ids_of
 from trainers.trl.guards import check_trl
 from trainers.trl.points import Points, RolloutBatch
 from trainers.trl.rollout import EpisodeRollout
-from trainers.trl.spec import EnvSpec, combine
+from trainers.trl.spec import EnvSpec, NoTasks, combine
 from trainers.trl.tokens import Rendering
 
 __all__ = ["EnvGRPOTrainer"]
@@ -54,6 +54,7 @@ class EnvGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
 
         Raises:
             UnsupportedTRL: If the installed TRL differs where this class leans on it.
+            NoTasks: If the tasks do not fill one batch.
             TemplateNotPrefixPreserving: If the chat template renders a conversation anew when it grows.
         """
         check_trl()
@@ -72,10 +73,20 @@ class EnvGRPOTrainer(GRPOTrainer):  # type: ignore[misc]
             rollout_func=self.points.rollouts[-1] if self.points.rollouts else EpisodeRollout(),
             **options,
         )
+        self._check_tasks()
         if not self.points.rollouts and any(each.tools for each in self._specs):
             Rendering.of(self).check()  # a template that cannot be used is better found now than in the first step
         for loss in self.points.losses:
             loss.prepare(self.model)
+
+    def _check_tasks(self) -> None:
+        """Refuse a dataset that fills no batch: TRL would train for no step at all, and say nothing."""
+        needed, found = self.args.generation_batch_size // self.num_generations, len(self.train_dataset)
+        if found < needed:
+            raise NoTasks(
+                f"{found} tasks do not fill a batch of {needed}: raise n_tasks, or lower per_device_train_batch_size, "
+                "gradient_accumulation_steps or steps_per_generation"
+            )
 
     def train(self, *args: Any, **kwargs: Any) -> Any:
         """Train as `GRPOTrainer.train` does, and close the environments whatever happens."""

@@ -226,7 +226,7 @@ def kit(tokenizer: Any, new_model: Any, new_config: Any) -> Iterator[SimpleNames
 
     def ours(spec: Any, script: Script, *, points: Any = None, trace_path: Any = None, **config: Any) -> ScriptedEnv:
         cls = type("Trainer", (ScriptedEnv,), {"script": staticmethod(script)})
-        extra = {key: config.pop(key) for key in ("reward_funcs", "train_dataset") if key in config}
+        extra = {key: config.pop(key) for key in ("reward_funcs", "train_dataset", "eval_dataset") if key in config}
         return cls(
             new_model(),
             spec,

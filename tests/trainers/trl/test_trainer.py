@@ -17,6 +17,7 @@ from rewards import Part, Score, Status, reward
 from trainers.trl import CloseEnvironments, Points, UnsupportedTRL, as_reward_func, combine
 from trainers.trl.grouping import WrongShape
 from trainers.trl.guards import check_trl
+from trainers.trl.spec import NoTasks
 
 
 def goal(text: str) -> str:
@@ -473,6 +474,23 @@ def test_a_group_whose_first_member_broke_still_shares_its_prompt(kit):
     assert sum(episode.score.status is Status.INFRA_ERROR for episode in trainer.episodes) == 1
     assert all(torch.equal(output["prompt_ids"][0], ids) for ids in output["prompt_ids"][:4])
     trainer.close()
+
+
+def test_evaluation_groups_by_its_own_size_and_training_may_reuse_a_generation(kit):
+    spec = kit.spec(n_tasks=4)
+    options = {"num_generations_eval": 2, "per_device_eval_batch_size": 4, "steps_per_generation": 2, "max_steps": 2}
+    trainer = kit.ours(spec, answer_right_every_other_time, eval_dataset=spec.train_dataset, **options)
+    trainer.train()
+    assert trainer.groups == [4]
+    found = trainer.evaluate()
+    assert (found["eval_groups/effective_size"], found["eval_rollouts/success"]) == (2.0, 0.5)
+    trainer.close()
+    assert kit.Counter.live == 0
+
+
+def test_tasks_too_few_for_a_batch_are_refused_instead_of_training_for_no_step(kit):
+    with pytest.raises(NoTasks, match="1 tasks do not fill a batch of 2"):
+        kit.ours(kit.spec(n_tasks=1), answer_right_every_other_time)
 
 
 def test_the_list_of_reward_functions_is_left_as_it_was(kit):
