@@ -37,8 +37,7 @@ def command() -> Any:
     app.command("run")(play.run)
     app.command("eval")(evaluate.evaluate)
     app.command("score")(score.score)
-    if lint.available():
-        app.command("lint")(lint.lint)
+    app.command("lint")(lint.lint)
     app.command("new")(new.new)
     app.command("doctor")(diagnose.doctor)
     app.command("version")(version.version)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Iterable
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,15 +12,7 @@ from grpo_envs.cli.options import JsonFlag
 if TYPE_CHECKING:
     from rewards.reward import Reward
 
-__all__ = ["available", "lint"]
-
-_LINTER = "rewards.lint"
-_HARMLESS = ("info", "note")
-
-
-def available() -> bool:
-    """Return whether this version has a linter; without one the command is not listed."""
-    return importlib.util.find_spec(_LINTER) is not None
+__all__ = ["lint"]
 
 
 def lint(
@@ -34,25 +23,30 @@ def lint(
 ) -> None:
     """Report signs, dead parts, dominating weights and the reachable range of a reward, from its bounds alone.
 
-    The exit code is 1 if a finding is more than a remark.
+    The exit code is 1 if there is a warning, and 0 for remarks alone.
     """
     from grpo_envs.cli.faults import FAILED
     from grpo_envs.cli.output import emit_json, stdout, table
+    from rewards.lint import lint as examine
 
     reward = _reward(target)
-    findings = [_plain(each) for each in importlib.import_module(_LINTER).lint(reward)]
+    findings = examine(reward)
+    sound = all(finding.severity == "info" for finding in findings)
+    low, high = reward.bounds.low, reward.bounds.high
     if json:
-        bounds = [reward.bounds.low, reward.bounds.high]
-        emit_json({"target": target, "reward": reward.name, "bounds": bounds, "findings": findings})
+        listed = [asdict(finding) for finding in findings]
+        emit_json({"target": target, "reward": reward.name, "bounds": [low, high], "findings": listed, "ok": sound})
     else:
+        from rich.markup import escape
+
         console = stdout()
+        shown = table("", "part", "finding", whole=("", "part"))
+        for finding in findings:
+            shown.add_row(finding.severity, finding.part or "total", escape(finding.message))
         if findings:
-            shown = table(*findings[0])
-            for each in findings:
-                shown.add_row(*(str(value) for value in each.values()))
             console.print(shown)
-        console.print(f"{reward.name}: {reward.bounds.low:g} … {reward.bounds.high:g}, {len(findings)} findings")
-    if any(each.get("severity") not in _HARMLESS for each in findings):
+        console.print(f"{escape(reward.name)} reaches {low:g} … {high:g}; {'sound' if sound else 'not sound'}")
+    if not sound:
         raise typer.Exit(FAILED)
 
 
@@ -66,12 +60,3 @@ def _reward(target: str) -> Reward:
     stage = EnvRequest(target).open()
     stage.env.close()
     return stage.env.reward
-
-
-def _plain(finding: Any) -> dict[str, Any]:
-    """Return a finding, a dataclass, as JSON data."""
-    return {name: list(v) if _is_list(v) else v for name, v in asdict(finding).items()}
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (str, dict))

@@ -80,7 +80,12 @@ def make_policy(spec: str, options: Mapping[str, Any], stage: Stage) -> Policy:
         # An embedded model is made for one environment: it must be told which.
         options = {"env_id": stage.info.id, "env_args": dict(stage.arguments), **options}
     try:
-        return resolve(spec, **options)
+        policy = resolve(spec, **options)
+        # One that loads a model may offer to do so now: what is wrong with it is then said once, not by every episode.
+        prepare = getattr(policy, "prepare", None)
+        if prepare is not None:
+            prepare()
+        return policy
     except (TypeError, ValueError) as error:
         raise BadUsage(f"policy {spec!r} cannot be made: {one_sentence(error)}") from error
 

@@ -20,6 +20,16 @@ def greet(name: Annotated[str, typer.Argument(help="Whom.")] = "you") -> None:
     typer.echo(f"hello {name}")
 '''
 
+POLICY = """
+from grpo_envs.errors import MissingExtra
+
+class Weighty:
+    name = "weighty"
+
+    def prepare(self):
+        raise MissingExtra("it needs: pip install weights")
+"""
+
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
@@ -30,9 +40,11 @@ def plugin(tmp_path: Path) -> Path:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: greeting\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[grpo_envs.cli]\ngreet = greeting:greet\nheavy = heavy:go\ngone = no_such_module:go\n"
+        "[grpo_envs.policies]\nweighty = weighty:Weighty\n"
     )
     (site / "greeting.py").write_text(SOURCE)
     (site / "heavy.py").write_text("import textworld\n\ndef go() -> None:\n    '''Walk about.'''\n")
+    (site / "weighty.py").write_text(POLICY)
     return site
 
 
@@ -55,3 +67,8 @@ def test_a_command_whose_extra_is_missing_says_how_to_install_it(process, plugin
     done = process("heavy", PYTHONPATH=str(plugin))
     assert (done.code, done.out) == (3, "")
     assert done.err == "grpo-envs: this needs the package textworld: pip install 'grpo-envs[text]'\n"
+
+
+def test_a_policy_that_cannot_be_loaded_says_so_once(process, plugin):
+    done = process("run", "grpo_envs/Math-v0", "--policy", "weighty", PYTHONPATH=str(plugin))
+    assert (done.code, done.out, done.err) == (3, "", "grpo-envs: it needs: pip install weights\n")
