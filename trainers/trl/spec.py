@@ -229,9 +229,13 @@ def combine(
 
 
 def _parameters(maker: Any) -> Iterator[str]:
-    """Yield the names of a maker's parameters; a class that takes `**options` passes them on to its base class."""
+    """Yield the names of a maker's parameters; a class that takes `**options` passes them on to its base class.
+
+    What `LanguageEnv` itself takes is not counted: a class right above it gives it tasks and reward of its own.
+    """
     if isinstance(maker, type):
-        functions = [vars(base)["__init__"] for base in maker.__mro__ if "__init__" in vars(base)]
+        above = [base for base in maker.__mro__ if base is not LanguageEnv]
+        functions = [vars(base)["__init__"] for base in above if "__init__" in vars(base)]
     else:
         functions = [maker]
     for function in functions:
