@@ -64,7 +64,8 @@ class TransformersPolicy:
         else:
             self.name = name or f"transformers:{getattr(model.config, 'name_or_path', '') or type(model).__name__}"
         self._source, self._env_id, self._env_args = model, env_id, env_args
-        self._model, self._tokenizer = (None, None) if isinstance(model, str) else (model, tokenizer)
+        self._model: Any = None if isinstance(model, str) else model
+        self._tokenizer: Any = tokenizer
         self._rendering: Rendering | None = None
         self._temperature, self._max_tokens, self._max_batch = temperature, max_tokens, max_batch
         self._lock = threading.Lock()

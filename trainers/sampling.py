@@ -64,7 +64,7 @@ def sample(
     if limit is not None:
         max_new_tokens = max(1, min(max_new_tokens, limit - width))
     uniforms = np.stack([np.random.default_rng(s).random(max_new_tokens) for s in (seeds or range(rows))])
-    state = _State(model, prompts, width, torch.tensor(sorted(set(end_ids)), device=model.device))
+    state = _State(model, prompts, width, torch.tensor(sorted(set(end_ids)), dtype=torch.long, device=model.device))
     training = model.training
     model.eval()
     try:
@@ -106,7 +106,8 @@ class _State:
         named = inspect.signature(model.forward).parameters
         self._cache_name = "cache" if "cache" in named else "past_key_values"
         device = model.device
-        padded = [[int(ends[0])] * (width - len(p)) + list(p) for p in prompts]
+        # What stands in the padding is masked out; any token will do.
+        padded = [[0] * (width - len(p)) + list(p) for p in prompts]
         self._input = torch.tensor(padded, device=device)
         lengths = torch.tensor([len(p) for p in prompts], device=device)
         self._mask = (torch.arange(width, device=device)[None] >= width - lengths[:, None]).long()

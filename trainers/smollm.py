@@ -11,6 +11,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from grpo_envs.errors import MissingExtra
 from trainers.cache import cache_dir, filled_atomically
@@ -86,11 +87,11 @@ def _convert(source: Path, folder: Path) -> None:
 
     tokenizer = AutoTokenizer.from_pretrained(source.parent, gguf_file=source.name)
     loaded = AutoModelForCausalLM.from_pretrained(source.parent, gguf_file=source.name)
-    config = loaded.config
+    config: Any = loaded.config
     if hasattr(config, "quantization_config"):
         del config.quantization_config
     config.dtype = "bfloat16"
-    model = LlamaForCausalLM(config)
+    model: Any = LlamaForCausalLM(config)
     model.load_state_dict(loaded.state_dict())
     model.generation_config.eos_token_id = tokenizer.eos_token_id
     model.to(torch.bfloat16).save_pretrained(folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from grpo_envs.tasks import TaskSet
+from grpo_envs.tasks import Split, TaskSet
 
 __all__ = ["held_out_tasks", "training_tasks"]
 
@@ -23,8 +23,9 @@ def held_out_tasks(tasks: TaskSet, n: int, *, seed: int = 0) -> tuple[TaskSet, b
     Returns:
         Tasks of the test split; of the validation split where that is empty; of all tasks, with False, where both are.
     """
-    for split in ("test", "val"):
-        kept = tasks.split(split)  # type: ignore[arg-type]
+    splits: tuple[Split, ...] = ("test", "val")
+    for split in splits:
+        kept = tasks.split(split)
         if len(kept):
             return kept.distinct().shuffle(seed).head(n), True
     return tasks.shuffle(seed).head(n), False

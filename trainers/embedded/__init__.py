@@ -1,6 +1,4 @@
-"""The embedded policy: a small decoder warm-started on an environment's own demonstrations, so that GRPO can be seen
-to work on a CPU in minutes.
-"""
+"""A small policy, warm-started on an environment's own demonstrations: GRPO can be seen to work on a CPU in minutes."""
 
 from __future__ import annotations
 

@@ -86,10 +86,11 @@ def _make(env: LanguageEnv, folder: Path, recipe: Recipe, progress: Progress | N
     texts = [str(m["content"]) for demo in (*skill, *mixed) for m in demo.messages]
     # Tool names stand in every prompt, so they are worth tokens of their own.
     texts += [f" Tools: {spec.name}({', '.join(spec.parameters.get('properties', {}))})" for spec in env.tools] * 50
+    kinds = {"skill": skill, "unseen": unseen, "mixed": mixed}
     tokenizer = build_tokenizer(texts, env.tools, vocabulary=recipe.vocabulary, context=recipe.context)
     model = build_model(tokenizer, recipe)
-    rows = [[encode(tokenizer, demo, env.tools) for demo in demos] for demos in (skill, unseen, mixed)]
-    result = warm_start(model, *rows, recipe, progress)
+    rows = {name: [encode(tokenizer, demo, env.tools) for demo in demos] for name, demos in kinds.items()}
+    result = warm_start(model, **rows, recipe=recipe, progress=progress)
     with filled_atomically(folder) as temporary:
         tokenizer.save_pretrained(temporary)
         report = {
@@ -103,5 +104,7 @@ def _make(env: LanguageEnv, folder: Path, recipe: Recipe, progress: Progress | N
 
 def _demos(env: LanguageEnv, tasks: list[Task], n: int, recipe: Recipe, right_share: float) -> list[Demo]:
     return list(
-        demonstrations(env, tasks, n, right_share=right_share, mistakes=recipe.mistakes, seed=recipe.seed + int(1e6 * right_share))
+        demonstrations(
+            env, tasks, n, right_share=right_share, mistakes=recipe.mistakes, seed=recipe.seed + int(1e6 * right_share)
+        )
     )

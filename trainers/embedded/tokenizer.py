@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grpo_envs.tools import ToolSpec
 from trainers.embedded.template import CHAT_TEMPLATE, END, PAD, RESPONSE_TEMPLATE, ROLES
@@ -62,7 +62,8 @@ def build_tokenizer(
     )
     raw.train_from_iterator(texts, trainer)
     raw.add_tokens([AddedToken(piece, normalized=False, special=False) for piece in pieces])
-    tokenizer = PreTrainedTokenizerFast(
+    make: Any = PreTrainedTokenizerFast
+    tokenizer: PreTrainedTokenizerFast = make(
         tokenizer_object=raw,
         eos_token=END,
         pad_token=PAD,

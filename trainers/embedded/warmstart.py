@@ -45,8 +45,9 @@ class WarmStart:
 
 def encode(tokenizer: PreTrainedTokenizerBase, demo: Demo, tools: Sequence[ToolSpec]) -> Encoded:
     """Return a demonstration's token ids and its mask of assistant tokens, the end of each turn included."""
+    messages: Any = list(demo.messages)
     encoded: Any = tokenizer.apply_chat_template(
-        list(demo.messages),
+        messages,
         tools=[spec.to_openai() for spec in tools] or None,
         return_dict=True,
         return_assistant_tokens_mask=True,
@@ -94,7 +95,7 @@ def warm_start(
                 break
     for at, batch in enumerate(_batches(mixed, recipe.mixed_steps, recipe, 29), 1):
         step(batch, 1.0 - 0.9 * at / recipe.mixed_steps, "mixed", at, recipe.mixed_steps)
-    model.eval()
+    model.train(False)
     return WarmStart(taken, share, float(np.mean(losses[-10:])))
 
 

@@ -27,7 +27,7 @@ class Interrupt:
 
 @contextmanager
 def catch_interrupt(display: ProgressDisplay) -> Iterator[Interrupt]:
-    """Turn the first SIGINT into a request to stop after the current step; the second one raises `KeyboardInterrupt`."""
+    """Turn the first SIGINT into a request to stop after the current step; the second raises `KeyboardInterrupt`."""
     interrupt = Interrupt()
     if threading.current_thread() is not threading.main_thread():
         yield interrupt

@@ -93,7 +93,7 @@ def read(file: Path) -> list[StepMetrics]:
         return []
     rows: dict[int, StepMetrics] = {}
     for line in file.read_text(encoding="utf-8").splitlines():
-        row = {key: math.nan if value is None else value for key, value in json.loads(line).items()}
+        row: dict[str, Any] = {key: math.nan if value is None else value for key, value in json.loads(line).items()}
         rows[row["step"]] = StepMetrics(**row)
     return [rows[step] for step in sorted(rows)]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from grpo_envs.errors import GrpoEnvsError
 
-__all__ = ["NothingToResume", "TrainOptions"]
+__all__ = ["NothingToResume", "TrainOptions", "defaults_for"]
 
 _FILE = "run.json"
 
@@ -35,7 +35,7 @@ class TrainOptions:
         lr: Learning rate, held after a short warm-up.
         max_tokens: Most tokens of a rollout after its prompt, what the environment adds included.
         temperature: Sampling temperature of the rollouts.
-        eval_tasks: Held-out tasks.
+        eval_tasks: Held-out tasks; 0 for no evaluation.
         eval_samples: Samples of each at temperature 1.
         save_every: Steps between checkpoints.
         trl: Further arguments of `trl.GRPOConfig`, vLLM's among them.
@@ -44,12 +44,12 @@ class TrainOptions:
     env: str
     env_args: Mapping[str, Any] = field(default_factory=dict)
     model: str = "embedded"
-    steps: int = 80
+    steps: int = 100
     seed: int = 0
     warm_seed: int = 0
     group_size: int = 8
     batch: int = 64
-    lr: float = 3e-4
+    lr: float = 1e-4
     max_tokens: int = 96
     temperature: float = 1.0
     eval_tasks: int = 200
@@ -67,7 +67,9 @@ class TrainOptions:
             raise ValueError(f"a group needs at least 2 rollouts to compare, got {self.group_size}")
         if self.batch < self.group_size or self.batch % self.group_size:
             low = max(self.group_size, self.batch - self.batch % self.group_size)
-            raise ValueError(f"batch {self.batch} is not a multiple of the group size {self.group_size}; {low} would be")
+            raise ValueError(
+                f"batch {self.batch} is not a multiple of the group size {self.group_size}; {low} would be"
+            )
 
     def save(self, folder: Path) -> None:
         """Write the options into the run's folder."""
@@ -87,3 +89,14 @@ class TrainOptions:
         data = json.loads(file.read_text(encoding="utf-8"))
         known = {each.name for each in fields(cls)}
         return cls(**{key: value for key, value in data.items() if key in known})
+
+
+def defaults_for(model: str) -> dict[str, Any]:
+    """Return the options that suit a model where the user gives none."""
+    if model == "embedded":
+        return {}
+    import torch
+
+    sizes: dict[str, Any] = {"batch": 8, "lr": 1e-6, "max_tokens": 512}
+    # Evaluating takes as long per episode as training does: two hundred tasks would take hours on a CPU.
+    return sizes if torch.cuda.is_available() else {**sizes, "eval_tasks": 8, "eval_samples": 1}

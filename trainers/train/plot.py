@@ -47,7 +47,9 @@ def draw(
     for at, held, name in ends:
         if held is not None:
             right.plot([at], [held.success], "o", color="C3", ms=8)
-            right.annotate(f"{name} {held.success:.2f}", (at, held.success), xytext=(6, -12), textcoords="offset points")
+            right.annotate(
+                f"{name} {held.success:.2f}", (at, held.success), xytext=(6, -12), textcoords="offset points"
+            )
             right.plot([at], [held.greedy], "x", color="C4", ms=7)
     right.plot([], [], "o", color="C3", label="held-out, temperature 1")
     right.plot([], [], "x", color="C4", label="held-out, greedy")

@@ -92,7 +92,12 @@ class LiveDisplay(LinesDisplay):
     def __enter__(self) -> Self:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[now]}"))
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[now]}"),
+        )
         self._bar = Progress(*columns, console=self._console)
         self._bar.start()
         return self

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import grpo_envs
-from grpo_envs.tasks import TaskSet
+from grpo_envs.tasks import Split, Task, TaskSet
 from trainers.splits import held_out_tasks, training_tasks
 from trainers.train import metrics
 from trainers.train.heldout import HeldOut, measure
@@ -31,8 +31,8 @@ class TrainResult:
         options: What was run.
         steps: Steps taken, those before a resume included.
         seconds: Duration of the training steps, those before a resume included.
-        before: Held-out success before training.
-        after: Held-out success after it; None if the run was interrupted.
+        before: Held-out success before training; None if no evaluation was wanted.
+        after: Held-out success after it; None if the run was interrupted as well.
         interrupted: Whether the user stopped it.
         unseen: Whether the held-out tasks were kept out of training.
     """
@@ -41,7 +41,7 @@ class TrainResult:
     options: TrainOptions
     steps: int
     seconds: float
-    before: HeldOut
+    before: HeldOut | None
     after: HeldOut | None
     interrupted: bool
     unseen: bool
@@ -49,7 +49,7 @@ class TrainResult:
     @property
     def gain(self) -> float | None:
         """Return how much the held-out success rose."""
-        return None if self.after is None else self.after.success - self.before.success
+        return None if self.after is None or self.before is None else self.after.success - self.before.success
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as JSON data."""
@@ -96,9 +96,7 @@ class _Files:
         return max(found, key=lambda path: int(path.name.rsplit("-", 1)[1]), default=None)
 
 
-def run_training(
-    options: TrainOptions, folder: Path, display: ProgressDisplay, *, resume: bool = False
-) -> TrainResult:
+def run_training(options: TrainOptions, folder: Path, display: ProgressDisplay, *, resume: bool = False) -> TrainResult:
     """Run or continue a training.
 
     Args:
@@ -122,29 +120,20 @@ def run_training(
 
 
 def _run(options: TrainOptions, files: _Files, display: ProgressDisplay, checkpoint: Path | None) -> TrainResult:
+    from grpo_envs.cli.environments import locate
     from trainers.models import load
 
-    path = _model_path(options, display)
-    env = grpo_envs.make(options.env, **options.env_args)
+    # `MODULE:ID` registers the environment by importing the module; from here on its plain id will do.
+    stage = replace(options, env=locate(options.env).id)
+    model, tokenizer = load(_model_path(stage, display))
+    env = grpo_envs.make(stage.env, **stage.env_args)
     env.close()
     held, unseen = held_out_tasks(env.tasks, options.eval_tasks)
     if not unseen:
         display.say(f"{env.tasks.name!r} is too small to keep tasks out: held-out figures are of training tasks")
-    model, tokenizer = load(path)
-
-    def evaluate(name: str, file: Path) -> HeldOut:
-        make_env = _maker(options, env.tasks)
-        limits = {"samples": options.eval_samples, "max_tokens": options.max_tokens}
-        result = measure(model, tokenizer, make_env, list(held), **limits)
-        result.save(file)
-        display.say(
-            f"held-out success {name}: {result.success:.3f} sampled, {result.greedy:.3f} greedy "
-            f"({result.tasks} tasks x {result.samples}, {result.seconds:.0f} s)"
-        )
-        return result
-
+    evaluate = _Evaluation(model, tokenizer, stage, list(held), display)
     before = (HeldOut.load(files.before) if checkpoint else None) or evaluate("before", files.before)
-    interrupted = _train(model, tokenizer, options, env.tasks, files, display, checkpoint)
+    interrupted = _train(model, tokenizer, stage, env.tasks, files, display, checkpoint)
     after = None if interrupted else evaluate("after", files.after)
     steps = metrics.read(files.metrics)
     result = TrainResult(
@@ -159,6 +148,33 @@ def _run(options: TrainOptions, files: _Files, display: ProgressDisplay, checkpo
     )
     _finish(result, files, steps)
     return result
+
+
+@dataclass(frozen=True, slots=True)
+class _Evaluation:
+    """Measures the policy as it is, on the same tasks each time."""
+
+    model: Any
+    tokenizer: Any
+    options: TrainOptions
+    tasks: list[Task]
+    display: ProgressDisplay
+
+    def __call__(self, name: str, file: Path) -> HeldOut | None:
+        from trainers.trl import EnvSpec
+
+        if not self.tasks:
+            return None
+        options = self.options
+        make_env = EnvSpec(options.env, kwargs=dict(options.env_args)).make_env
+        limits = {"samples": options.eval_samples, "max_tokens": options.max_tokens}
+        result = measure(self.model, self.tokenizer, make_env, self.tasks, **limits)
+        result.save(file)
+        self.display.say(
+            f"held-out success {name}: {result.success:.3f} sampled, {result.greedy:.3f} greedy "
+            f"({result.tasks} tasks x {result.samples}, {result.seconds:.0f} s)"
+        )
+        return result
 
 
 def _model_path(options: TrainOptions, display: ProgressDisplay) -> str:
@@ -180,12 +196,6 @@ def _model_path(options: TrainOptions, display: ProgressDisplay) -> str:
     return path
 
 
-def _maker(options: TrainOptions, tasks: TaskSet) -> Any:
-    from trainers.trl import EnvSpec
-
-    return EnvSpec(options.env, kwargs={**options.env_args}).make_env
-
-
 def _train(
     model: Any,
     tokenizer: Any,
@@ -200,10 +210,14 @@ def _train(
     from trainers.train.config import grpo_config
     from trainers.trl import EnvGRPOTrainer, EnvSpec
 
-    split = "train" if len(training_tasks(tasks)) < len(tasks) else "all"
+    split: Split = "train" if len(training_tasks(tasks)) < len(tasks) else "all"
     prompts = options.steps * options.batch // options.group_size
     spec = EnvSpec(
-        options.env, kwargs=dict(options.env_args), split=split, seed=options.seed, n_tasks=prompts  # type: ignore[arg-type]
+        options.env,
+        kwargs=dict(options.env_args),
+        split=split,
+        seed=options.seed,
+        n_tasks=prompts,
     )
     if checkpoint is None:
         files.metrics.unlink(missing_ok=True)
@@ -219,7 +233,7 @@ def _train(
             processing_class=tokenizer,
             callbacks=[callback],
         )
-        _only_callback(trainer, callback)
+        _take_out_printers(trainer)
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
     if not interrupt.asked:
         trainer.save_model(str(files.model))
@@ -227,7 +241,7 @@ def _train(
     return interrupt.asked
 
 
-def _only_callback(trainer: Any, keep: Any) -> None:
+def _take_out_printers(trainer: Any) -> None:
     """Take out the callbacks that print: the run has a display of its own."""
     from transformers import PrinterCallback, ProgressCallback
 
@@ -248,7 +262,9 @@ def _quiet_libraries() -> Iterator[None]:
     """Keep the training libraries from printing bars and warnings of their own, and from sending telemetry."""
     import warnings
 
-    from transformers.utils import logging as transformers_logging
+    from transformers.utils import logging
+
+    transformers_logging: Any = logging
 
     wanted = {"HF_HUB_DISABLE_TELEMETRY": "1", "TRL_EXPERIMENTAL_SILENCE": "1", "TOKENIZERS_PARALLELISM": "false"}
     for name, value in wanted.items():
@@ -265,8 +281,3 @@ def _quiet_libraries() -> Iterator[None]:
         transformers_logging.set_verbosity(level)
         if bars:
             transformers_logging.enable_progress_bar()
-
-
-def with_steps(options: TrainOptions, steps: int | None) -> TrainOptions:
-    """Return the options with another number of steps, if one is given."""
-    return options if steps is None else replace(options, steps=steps)
