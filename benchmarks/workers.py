@@ -59,7 +59,7 @@ def hang_cost_ms() -> float:
 
 def good_items(pool: WorkerPool) -> float:
     """Return good items a second: each takes about a millisecond of arithmetic."""
-    items = [4_000] * 500
+    items = [4_000] * 1_000
     return len(items) / seconds(pool.map, math.factorial, items)
 
 
@@ -68,7 +68,7 @@ def throughput_after_hangs() -> float:
     shares = []
     with WorkerPool(WORKERS, preload=("math_verify",)) as pool:
         good_items(pool)
-        for _ in range(5):
+        for _ in range(ROUNDS):
             before = good_items(pool)
             futures = [
                 pool.submit(time.sleep, 60, deadline_s=0.02) if i % 10 == 0 else pool.submit(operator.add, i, 1)

@@ -188,13 +188,16 @@ class Dispatcher:
 
     def _feed(self) -> None:
         """Give jobs to workers: one each, and some ahead where there are enough for all and all are quick."""
+        now = time.monotonic()
         for process in self.processes:
             waiting, held = len(self.queue), len(process.jobs)
             if not waiting:
                 return
             if not process.ready or held > self._ahead // 2:
                 continue
-            share = waiting // (2 * self._settings.size)
+            if held and now - process.started > _SLOW_S:
+                continue
+            share = waiting // (4 * self._settings.size)
             jobs = self.queue.take(min(self._ahead - held, max(share, 1 - held)))
             if jobs:
                 process.assign(jobs)
@@ -226,9 +229,10 @@ class Dispatcher:
 
     def _answered(self, process: Process, answer: Answer) -> None:
         job, cpu_s, waited_s = process.answered(answer)
-        if answer.ran_s >= _SLOW_S:
+        took_s = answer.ran_s - waited_s
+        if took_s >= _SLOW_S:
             self._ahead = 1
-        elif answer.ran_s < _QUICK_S:
+        elif took_s < _QUICK_S:
             self._ahead = min(_MOST_AHEAD, self._ahead + 1)
         if answer.last:
             self._replace(process, answer.last)
@@ -266,8 +270,10 @@ class Dispatcher:
         if job is None:
             self._lost(process)
             return
-        cpu_s, waited_s = process.used()
-        ran_s = time.monotonic() - process.started
+        used = process.overran()
+        if used is None:
+            return
+        ran_s, cpu_s, waited_s = used
         outcome = verdicts.of_overrun(job.deadline_s, ran_s=ran_s, cpu_s=cpu_s, waited_s=waited_s)
         self._replace(process, outcome.ended.value)
         self._end_or_retry(process, outcome)

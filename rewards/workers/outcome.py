@@ -38,7 +38,7 @@ class Ended(StrEnum):
     LOST = "lost"
     """Its worker was killed from outside, twice, or no worker could be started, or the pool was closed."""
     STARVED = "starved"
-    """It overran its deadline because the machine gave it no core, twice."""
+    """In ten times its deadline it could not run for as long as its deadline, since no core was free, twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ class PoolStats:
         completed: Tasks ended, in any way but by being cancelled.
         restarts: Workers replaced, by cause.
         saturated: Tasks refused.
+        pids: Process ids of the workers.
     """
 
     workers: int
@@ -89,3 +90,4 @@ class PoolStats:
     completed: int
     restarts: dict[str, int]
     saturated: int
+    pids: tuple[int, ...] = ()

@@ -54,7 +54,8 @@ class WorkerPool:
 
         Args:
             workers: Processes; as many as this process may use cores when omitted.
-            deadline_s: Seconds a task may run, counted from when a worker gets it.
+            deadline_s: Seconds a task may run, counted from when a worker gets it. While it waits for a core the clock
+                stands still, for up to ten times as long, so that a verdict does not depend on the machine's load.
             memory_bytes: How far a worker's address space may grow beyond its size when ready; 0 or None for no cap.
             queue_size: Most tasks waiting.
             preload: Modules imported once, before workers are forked from the process that imported them; whatever
@@ -185,6 +186,7 @@ class WorkerPool:
             completed=dispatcher.completed,
             restarts=dict(dispatcher.restarts),
             saturated=dispatcher.queue.refused,
+            pids=tuple(process.pid for process in processes),
         )
 
     def close(self) -> None:

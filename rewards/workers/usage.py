@@ -8,7 +8,7 @@ import os
 import time
 from pathlib import Path
 
-__all__ = ["Meter", "cpu_of", "measured_cores", "waited_of"]
+__all__ = ["Meter", "cpu_of", "measured_cores", "runnable", "waited_of"]
 
 _CGROUPS = Path("/sys/fs/cgroup")
 
@@ -34,6 +34,13 @@ def waited_of(pid: int) -> float:
     return 0.0
 
 
+def runnable(pid: int) -> bool:
+    """Return whether a process's main thread has a core or waits for one, and does not sleep."""
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{pid}/stat").read_bytes().rsplit(b")", 1)[1].split()[0] == b"R"
+    return False
+
+
 class Meter:
     """A process's readings of itself, a microsecond each: the files stay open. Make it after forking."""
 
@@ -42,9 +49,9 @@ class Meter:
         self._schedstat = _opened("/proc/self/schedstat")
         self._statm = _opened("/proc/self/statm")
 
-    def waited(self) -> float:
-        """Return the seconds that this process has been ready to run while no core was free."""
-        return _numbers(self._schedstat, 3)[1] / 1e9
+    def times(self) -> tuple[float, float]:
+        """Return the seconds of CPU and the seconds waited for a core."""
+        return time.process_time(), _numbers(self._schedstat, 3)[1] / 1e9
 
     def memory(self) -> tuple[int, int]:
         """Return the bytes of address space and of resident memory."""

@@ -12,8 +12,8 @@ from rewards.workers.protocol import Answer, Death
 
 __all__ = ["of_answer", "of_death", "of_overrun"]
 
-_STARVED_SHARE = 0.5
-"""A task that spent this share of its time waiting for a core was starved, not slow."""
+_HAD_ITS_TIME = 0.9
+"""A task that ran or slept for this share of its deadline was slow; one that could not was starved."""
 _NEAR_CAP = 0.5
 """A worker killed from outside when it had grown by this share of its cap was killed for its memory."""
 _FROM_OUTSIDE = {signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGQUIT}
@@ -40,7 +40,7 @@ def of_answer(answer: Answer, *, cpu_s: float, waited_s: float) -> Outcome[Any]:
 
 def of_overrun(deadline_s: float, *, ran_s: float, cpu_s: float, waited_s: float) -> Outcome[Any]:
     """Return the outcome of a task killed at its deadline: its own doing, unless the machine gave it no core."""
-    starved = waited_s > _STARVED_SHARE * ran_s and cpu_s < deadline_s
+    starved = ran_s - waited_s < _HAD_ITS_TIME * deadline_s
     error = f"it ran past its deadline of {deadline_s:g} s"
     if starved:
         error += f", of which it waited {waited_s:.3g} s for a core"

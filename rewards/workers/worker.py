@@ -60,7 +60,7 @@ class _Worker:
             _cap_memory(space + settings.memory_bytes)
 
     def serve(self) -> None:
-        self._write(Hello(self._baseline, time.process_time(), self._meter.waited()))
+        self._write(Hello(self._baseline, *self._meter.times()))
         inbox = Inbox()
         while piece := os.read(self._channel, CHUNK):
             inbox.feed(piece)
@@ -76,7 +76,7 @@ class _Worker:
         kind, body = _attempt(payload)
         ran_s = time.perf_counter() - started
         self._left -= 1
-        return Answer(kind, body, ran_s, time.process_time(), self._meter.waited(), self._last(kind))
+        return Answer(kind, body, ran_s, *self._meter.times(), self._last(kind))
 
     def _last(self, kind: str) -> str:
         if kind == "memory":

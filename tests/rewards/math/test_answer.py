@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -118,9 +120,9 @@ def test_a_worker_killed_from_outside_is_infrastructure_and_the_next_answer_is_j
 
     def kill() -> None:
         while not ended.wait(0.1):
-            for process in list(pool._processes):
-                if process.job is not None:
-                    process._process.kill()
+            for pid in pool.stats().pids:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     thread = threading.Thread(target=kill)
     thread.start()

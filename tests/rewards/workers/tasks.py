@@ -105,6 +105,14 @@ def spin_on(core: int) -> None:
     spin(100)
 
 
+def compute_on(core: int, seconds: float) -> None:
+    """Use so many seconds of CPU."""
+    os.sched_setaffinity(0, {core})
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
 def only_here(pid: int) -> int:
     if os.getpid() != pid:
         raise RuntimeError("not in this process")
