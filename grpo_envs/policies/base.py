@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from grpo_envs.env import LanguageEnv
 from grpo_envs.tools import ToolSpec
+from rewards.boundary import Failure
 from rewards.sample import Message
 
 __all__ = ["Policy", "Reply", "Request"]
@@ -42,6 +43,8 @@ class Reply:
         logprobs: Log-probability of each.
         prompt_token_ids: The tokens it was given.
         finish_reason: "stop", or "length" where the turn was cut.
+        mask: 1 for each token the policy sampled, 0 for each it was given in between.
+        usage: Tokens it was charged for, by kind.
     """
 
     text: str
@@ -49,6 +52,8 @@ class Reply:
     logprobs: list[float | None] | None = None
     prompt_token_ids: list[int] | None = None
     finish_reason: str = "stop"
+    mask: list[int] | None = None
+    usage: Mapping[str, int] | None = None
 
 
 @runtime_checkable
@@ -61,8 +66,12 @@ class Policy(Protocol):
 
     name: str
 
-    async def act(self, requests: Sequence[Request]) -> list[Reply]:
-        """Return one reply per request, in order."""
+    async def act(self, requests: Sequence[Request]) -> Sequence[Reply | Failure]:
+        """Return one reply per request, in order.
+
+        A request that cannot be answered gets a `Failure` (see `rewards.boundary.guard`), which costs no other request
+        its reply. A policy that raises instead is asked again, request by request.
+        """
         ...
 
     async def aclose(self) -> None:

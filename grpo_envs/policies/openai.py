@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 import random
+import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from grpo_envs.errors import PolicyFailed
 from grpo_envs.policies.base import Reply, Request
+from grpo_envs.policies.chat import outgoing, reply_of
+from rewards.boundary import Failure, guard_async
+from rewards.errors import PolicyLimit
 
 if TYPE_CHECKING:
     import httpx
@@ -19,15 +24,18 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIPolicy"]
 
 _log = logging.getLogger(__name__)
-_RETRYABLE = {408, 409, 425, 429, 500, 502, 503, 504}
-_MAX_WAIT_S = 30.0
+_RETRYABLE = {408, 409, 425, 429, 500, 502, 503, 504, 529}
+_MAX_BACKOFF_S = 30.0
+_MAX_RETRY_AFTER_S = 300.0
+_TOO_LONG = re.compile(r"context.?(length|window|size)|maximum.{0,20}tokens|(prompt|input) is too long", re.I)
 
 
 class OpenAIPolicy:
     """Asks a chat completions endpoint, with retries and a limit on concurrent requests.
 
-    The key is read from an environment variable and sent, never logged. A request that fails after its retries raises
-    `PolicyFailed`, which makes the episode an infrastructure failure and not a wrong answer.
+    The key is read from an environment variable and sent, never logged. A request that fails after its retries is an
+    infrastructure failure and not a wrong answer; a conversation that outgrew the model's context is the policy's own
+    doing, and scores as `POLICY_LIMIT`.
     """
 
     def __init__(
@@ -40,6 +48,7 @@ class OpenAIPolicy:
         max_tokens: int = 1024,
         concurrency: int = 32,
         retries: int = 5,
+        backoff_s: float = 0.5,
         timeout_s: float = 120.0,
         extra: Mapping[str, Any] | None = None,
     ) -> None:
@@ -53,25 +62,30 @@ class OpenAIPolicy:
             max_tokens: Most tokens of one turn.
             concurrency: Most requests at once.
             retries: How often a request is repeated after 429, 5xx or a broken connection.
+            backoff_s: Seconds before the first repetition, doubled each time, where the server does not say how long.
             timeout_s: Seconds one request may take.
-            extra: Further fields of the request, such as `{"return_token_ids": true}` for vLLM.
+            extra: Further fields of the request, such as `{"return_token_ids": true}` for vLLM; a field of None is
+                left out, such as `{"logprobs": None}` for a server that refuses it.
         """
         self.name = f"openai:{model}"
         self._model = model
         self._url = base_url or os.environ.get("OPENAI_BASE_URL") or "https://api.openai.com/v1"
         self._key_env = api_key_env
         self._options = {"temperature": temperature, "max_tokens": max_tokens, "logprobs": True, **(extra or {})}
-        self._retries, self._timeout_s, self._concurrency = retries, timeout_s, concurrency
+        self._retries, self._backoff_s = retries, backoff_s
+        self._timeout_s, self._concurrency = timeout_s, concurrency
+        self._jitter = random.Random()
         self._client: httpx.AsyncClient | None = None
-        self._slots: asyncio.Semaphore | None = None
+        self._slots = asyncio.Semaphore(concurrency)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def act(self, requests: Sequence[Request]) -> list[Reply]:
+    async def act(self, requests: Sequence[Request]) -> list[Reply | Failure]:
         """Ask for every request at once, within the concurrency limit.
 
-        Raises:
-            PolicyFailed: If the endpoint refuses a request, or keeps failing.
+        Returns:
+            For each request its reply, or a `Failure` if the endpoint refused it or kept failing.
         """
-        return list(await asyncio.gather(*map(self._ask, requests)))
+        return list(await asyncio.gather(*(guard_async(self._ask, request) for request in requests)))
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -79,102 +93,94 @@ class OpenAIPolicy:
         if client is not None:
             await client.aclose()
 
-    def _connect(self) -> tuple[httpx.AsyncClient, asyncio.Semaphore]:
+    def _connect(self) -> httpx.AsyncClient:
         import httpx
 
-        if self._client is None or self._slots is None:
-            key = os.environ.get(self._key_env, "")
-            headers = {"Authorization": f"Bearer {key}"} if key else {}
-            limits = httpx.Limits(max_connections=self._concurrency)
+        loop = asyncio.get_running_loop()
+        if self._client is None or self._loop is not loop:
+            # Connections belong to the loop that opened them.
+            self._loop, self._slots = loop, asyncio.Semaphore(self._concurrency)
+            url = httpx.URL(self._url)
             self._client = httpx.AsyncClient(
-                base_url=self._url, headers=headers, timeout=self._timeout_s, limits=limits
+                # httpx logs addresses: a password must not be in them.
+                base_url=url.copy_with(userinfo=b""),
+                auth=(url.username, url.password) if url.username else None,
+                headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+                limits=httpx.Limits(max_connections=self._concurrency),
+                timeout=None,
             )
-            self._slots = asyncio.Semaphore(self._concurrency)
-        return self._client, self._slots
+        return self._client
+
+    @property
+    def _key(self) -> str:
+        return os.environ.get(self._key_env, "")
+
+    def _safe(self, text: str) -> str:
+        """Return a text without the key, and without a password that the address may hold."""
+        text = text.replace(self._key, "***") if self._key else text
+        return re.sub(r"//[^/@\s]*@", "//***@", text)
 
     async def _ask(self, request: Request) -> Reply:
-        client, slots = self._connect()
+        client = self._connect()
         body: dict[str, Any] = {
             "model": self._model,
-            "messages": [_outgoing(message) for message in request.messages],
+            "messages": outgoing(request.messages),
             "seed": request.seed % 2**31,
+            "tools": [tool.to_openai() for tool in request.tools] or None,
             **self._options,
         }
-        if request.tools:
-            body["tools"] = [tool.to_openai() for tool in request.tools]
-        async with slots:
-            return _reply(await self._post(client, body))
+        body = {name: value for name, value in body.items() if value is not None}
+        async with self._slots:
+            return reply_of(await self._post(client, body, request.turn))
 
-    async def _post(self, client: httpx.AsyncClient, body: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _post(self, client: httpx.AsyncClient, body: Mapping[str, Any], turn: int) -> Any:
         import httpx
 
         problem = ""
         for attempt in range(self._retries + 1):
-            wait = min(_MAX_WAIT_S, 0.5 * 2**attempt) * (0.5 + random.random() / 2)
+            wait = min(_MAX_BACKOFF_S, self._backoff_s * 2**attempt) * (0.5 + self._jitter.random() / 2)
             try:
-                response = await client.post("/chat/completions", json=body)
-            except httpx.TransportError as error:
-                problem = f"{type(error).__name__}: {error}"
+                # One limit on the whole request: a server that dribbles would meet httpx's own limit for ever.
+                async with asyncio.timeout(self._timeout_s):
+                    response = await client.post("/chat/completions", json=body)
+            except httpx.UnsupportedProtocol as error:
+                problem = str(error)
+                break
+            except (httpx.RequestError, TimeoutError) as error:
+                problem = f"{type(error).__name__}: {error or f'no answer within {self._timeout_s:g} s'}"
             else:
                 if response.is_success:
                     return _json(response)
-                problem = f"HTTP {response.status_code}: {response.text[:200]}"
+                problem = f"HTTP {response.status_code}: {response.text[:300]}"
                 if response.status_code not in _RETRYABLE:
+                    if turn and _TOO_LONG.search(problem):
+                        raise PolicyLimit(self._safe(f"the conversation outgrew the model's context: {problem}"))
                     break
                 wait = _retry_after(response.headers.get("retry-after", ""), wait)
             if attempt < self._retries:
-                _log.info("%s failed (%s); again in %.1f s", self._url, problem, wait)
+                _log.info("%s", self._safe(f"{self._url} failed ({problem}); again in {wait:.1f} s"))
                 await asyncio.sleep(wait)
-        raise PolicyFailed(f"{self._url} gave no answer: {problem}")
+        raise PolicyFailed(self._safe(f"{self._url} gave no answer: {problem}"))
 
 
-def _json(response: httpx.Response) -> Mapping[str, Any]:
+def _json(response: httpx.Response) -> Any:
     try:
-        data: Mapping[str, Any] = response.json()
+        return response.json()
     except ValueError as error:
-        raise PolicyFailed(f"{response.url} answered something that is not JSON") from error
-    if not isinstance(data, dict) or not data.get("choices"):
-        raise PolicyFailed(f"{response.url} answered without choices: {str(data)[:200]}")
-    return data
+        raise PolicyFailed(f"the endpoint answered something that is not JSON: {response.text[:100]!r}") from error
 
 
 def _retry_after(header: str, otherwise: float) -> float:
+    """Return the seconds that a `Retry-After` header asks for, in either of its two forms (RFC 9110, 10.2.3).
+
+    >>> _retry_after("7", 1.0), _retry_after("soon", 1.0), _retry_after("Wed, 21 Oct 2015 07:28:00 GMT", 1.0)
+    (7.0, 1.0, 0.0)
+    """
     try:
-        return min(_MAX_WAIT_S, max(0.0, float(header)))
+        seconds = float(header)
     except ValueError:
-        return otherwise
-
-
-def _outgoing(message: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a message as the API wants it: arguments of calls as JSON text."""
-    if not message.get("tool_calls"):
-        return dict(message)
-    calls = [
-        {
-            "id": call["id"],
-            "type": "function",
-            "function": {"name": call["function"]["name"], "arguments": json.dumps(call["function"]["arguments"])},
-        }
-        for call in message["tool_calls"]
-    ]
-    return {**message, "tool_calls": calls}
-
-
-def _reply(data: Mapping[str, Any]) -> Reply:
-    choice = data["choices"][0]
-    message = choice.get("message", {})
-    text = message.get("content") or ""
-    for call in message.get("tool_calls") or ():
-        function = call.get("function", {})
-        # The arguments are the model's own JSON text: kept as they are, so that broken ones are seen as broken.
-        name, arguments = json.dumps(function.get("name")), function.get("arguments") or "{}"
-        text += f'<tool_call>{{"name": {name}, "arguments": {arguments}}}</tool_call>'
-    logprobs = [item.get("logprob") for item in (choice.get("logprobs") or {}).get("content") or ()]
-    ids = choice.get("token_ids")
-    return Reply(
-        text,
-        token_ids=ids,
-        logprobs=logprobs if ids is not None and len(logprobs) == len(ids) else None,
-        prompt_token_ids=data.get("prompt_token_ids"),
-        finish_reason=choice.get("finish_reason") or "stop",
-    )
+        try:
+            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):
+            return otherwise
+    return min(_MAX_RETRY_AFTER_S, max(0.0, seconds))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from grpo_envs.policies.base import Reply, Request
+from grpo_envs.policies.drawing import draw
+from rewards.boundary import Failure, guard
 
 __all__ = ["ConstantPolicy", "EchoPolicy", "OraclePolicy", "RandomPolicy"]
 
@@ -16,9 +17,12 @@ __all__ = ["ConstantPolicy", "EchoPolicy", "OraclePolicy", "RandomPolicy"]
 class _Scripted:
     name = "scripted"
 
-    async def act(self, requests: Sequence[Request]) -> list[Reply]:
+    async def act(self, requests: Sequence[Request]) -> list[Reply | Failure]:
         """Answer each request by itself."""
-        return [Reply(self._answer(request)) for request in requests]
+        return [guard(self._reply, request) for request in requests]
+
+    def _reply(self, request: Request) -> Reply:
+        return Reply(self._answer(request))
 
     async def aclose(self) -> None:
         """Do nothing: a scripted policy holds nothing."""
@@ -66,35 +70,5 @@ class RandomPolicy(_Scripted):
         rng = np.random.default_rng(request.seed)
         if request.tools and rng.random() < 0.7:
             spec = request.tools[int(rng.integers(len(request.tools)))]
-            return json.dumps({"name": spec.name, "arguments": _arguments(rng, spec.parameters)})
+            return json.dumps({"name": spec.name, "arguments": draw(rng, spec.parameters)})
         return f"\\boxed{{{int(rng.integers(1000))}}}"
-
-
-def _arguments(rng: np.random.Generator, schema: Mapping[str, Any]) -> dict[str, Any]:
-    required = set(schema.get("required", ()))
-    return {
-        name: _value(rng, each)
-        for name, each in schema.get("properties", {}).items()
-        if name in required or rng.random() < 0.5
-    }
-
-
-def _value(rng: np.random.Generator, schema: Mapping[str, Any]) -> Any:
-    if "enum" in schema:
-        return schema["enum"][int(rng.integers(len(schema["enum"])))]
-    if "const" in schema:
-        return schema["const"]
-    if "anyOf" in schema:
-        return _value(rng, schema["anyOf"][int(rng.integers(len(schema["anyOf"])))])
-    kind = schema.get("type", "string")
-    if kind == "integer":
-        return int(rng.integers(schema.get("minimum", 0), schema.get("maximum", 100) + 1))
-    if kind == "array":
-        return [_value(rng, schema.get("items", {})) for _ in range(int(rng.integers(1, 3)))]
-    simple: dict[str, Any] = {
-        "number": round(float(rng.random()) * 100, 2),
-        "boolean": bool(rng.integers(2)),
-        "object": _arguments(rng, schema) if kind == "object" else {},
-        "null": None,
-    }
-    return simple.get(kind, f"w{int(rng.integers(1000))}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import logging
 import os
 import threading
@@ -27,8 +29,9 @@ class CorruptTrace(GrpoEnvsError, ValueError):
 class TraceWriter:
     """Appends traces to a file, each in one write, from any number of threads and processes.
 
-    A process killed in the middle of a write leaves an unfinished last line. Opening the file again cuts that line off;
-    nothing before it is touched.
+    A process killed in the middle of a write leaves an unfinished last line. Whoever opens or writes the file next cuts
+    that line off; nothing before it is touched. Writers take turns by a lock on the file, which dies with its holder:
+    without it, one writer could take another's half-written line for an unfinished one.
     """
 
     def __init__(self, path: str | Path, *, fsync: bool = False) -> None:
@@ -43,21 +46,25 @@ class TraceWriter:
         self._fsync = fsync
         self._lock = threading.Lock()
         self._fd: int | None = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-        _cut_unfinished_line(self._fd, self.path)
+        with _locked(self._fd):
+            _cut_unfinished_line(self._fd, self.path)
 
     def write(self, trace: Trace) -> None:
         """Append one trace.
 
         Raises:
             ValueError: If the writer is closed.
+            OSError: If the file cannot be written; what was written of the line is cut off by the next write.
         """
-        line = trace.model_dump_json().encode("utf-8", "surrogatepass") + b"\n"
+        line = trace.model_dump_json().encode() + b"\n"
         with self._lock:
             if self._fd is None:
                 raise ValueError(f"the trace file {self.path} is closed")
-            rest = memoryview(line)
-            while rest:
-                rest = rest[os.write(self._fd, rest) :]
+            with _locked(self._fd):
+                _cut_unfinished_line(self._fd, self.path)
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[os.write(self._fd, rest) :]
             if self._fsync:
                 os.fsync(self._fd)
 
@@ -95,13 +102,27 @@ def read_traces(path: str | Path) -> Iterator[Trace]:
                 yield Trace.model_validate_json(line)
             except ValidationError as error:
                 first = error.errors()[0]
-                where = ".".join(map(str, first["loc"])) or "the line"
-                raise CorruptTrace(f"{path}, line {number}: {where}: {first['msg']}") from error
+                where = ".".join(map(str, first["loc"]))
+                raise CorruptTrace(f"{path}, line {number}: {where and where + ': '}{first['msg']}") from error
+
+
+@contextlib.contextmanager
+def _locked(fd: int) -> Iterator[None]:
+    """Hold the file's lock. Where the file system has no locks, a whole line in one write has to be enough."""
+    with contextlib.suppress(OSError):
+        fcntl.flock(fd, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_UN)
 
 
 def _cut_unfinished_line(fd: int, path: Path) -> None:
     """Cut the file back to the end of its last whole line."""
     size = end = os.fstat(fd).st_size
+    if size == 0 or os.pread(fd, 1, size - 1) == b"\n":
+        return
     while end > 0:
         start = max(0, end - _BLOCK)
         block = os.pread(fd, end - start, start)
@@ -110,6 +131,5 @@ def _cut_unfinished_line(fd: int, path: Path) -> None:
             end = start + newline + 1
             break
         end = start
-    if end < size:
-        _log.warning("%s: cut off an unfinished last line of %d bytes", path, size - end)
-        os.ftruncate(fd, end)
+    _log.warning("%s: cut off an unfinished last line of %d bytes", path, size - end)
+    os.ftruncate(fd, end)

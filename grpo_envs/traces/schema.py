@@ -6,16 +6,22 @@ import platform
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from grpo_envs.actions import Calls, parse_action
 from grpo_envs.env import LanguageEnv
+from grpo_envs.plain import plain
 from rewards.score import Score
 from rewards.status import Status
 
-__all__ = ["SCHEMA_VERSION", "Tokens", "ToolUseRecord", "Trace", "TurnRecord", "versions"]
+__all__ = ["SCHEMA_VERSION", "Tokens", "ToolUseRecord", "Trace", "TurnRecord", "turn_record", "versions"]
 
 SCHEMA_VERSION = 1
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+Bit = Annotated[int, Field(ge=0, le=1)]
+# Plain at the door: what a policy wrote, lone surrogates and NaN arguments included, must never be unrecordable.
+Text = Annotated[str, BeforeValidator(plain)]
+Json = Annotated[dict[str, Any], BeforeValidator(plain)]
 
 
 class _Record(BaseModel):
@@ -25,9 +31,9 @@ class _Record(BaseModel):
 class ToolUseRecord(_Record):
     """One tool call and its result."""
 
-    name: str
-    arguments: dict[str, Any]
-    result: str
+    name: Text
+    arguments: Json
+    result: Text
     ok: bool
     broken: bool = False
 
@@ -39,7 +45,7 @@ class Tokens(_Record):
     """Token ids that follow the prompt of this turn."""
     logprobs: list[Finite | None] | None = None
     """Log-probability of each id under the sampling policy."""
-    mask: list[int] | None = None
+    mask: list[Bit] | None = None
     """1 for tokens the policy sampled, 0 for tokens the environment added."""
     prompt_ids: list[int] | None = None
     """Token ids that the policy was given."""
@@ -56,12 +62,24 @@ class Tokens(_Record):
 class TurnRecord(_Record):
     """One turn: what the policy wrote, what it called, what it was shown."""
 
-    text: str
-    observation: str = ""
+    text: Text
+    thought: Text = ""
+    """What the policy wrote before its tool calls."""
+    observation: Text = ""
     tool_uses: list[ToolUseRecord] = []
     state_key: str = ""
     parts: dict[str, Finite | None] = {}
+    reward: Finite | None = 0.0
+    """Reward of the step; None where there is no number."""
+    terminated: bool = False
+    truncated: bool = False
     tokens: Tokens | None = None
+    finish_reason: str = ""
+    """Why the policy stopped: "stop", "length" or "tool_calls", where it says so."""
+    usage: dict[str, int] = {}
+    """Tokens that the policy was charged for, where it says so."""
+    queued_s: Finite = 0.0
+    """Seconds the turn waited until the policy was asked."""
     policy_s: Finite = 0.0
     """Seconds the policy took."""
     env_s: Finite = 0.0
@@ -72,28 +90,47 @@ class Trace(_Record):
     """Everything that happened in one episode."""
 
     version: int = SCHEMA_VERSION
-    id: str
-    env: str
-    policy: str = ""
-    group: str = ""
+    id: Text
+    env: Text
+    policy: Text = ""
+    group: Text = ""
     seed: int | None = None
     step: int | None = None
     """Training step, in a training run."""
-    task: dict[str, Any]
-    messages: list[dict[str, Any]] = []
+    task: Json
+    messages: list[Json] = []
     turns: list[TurnRecord] = []
-    score: dict[str, Any]
+    score: Json
     """The score, in the form of `rewards.Score.to_dict`."""
     value: Finite | None
     status: Status
     success: bool | None
     terminated: bool
     truncated: bool
-    error: str = ""
+    error: Text = ""
     """What broke, if the episode ended in an infrastructure failure."""
     started_at: datetime = Field(default_factory=lambda: datetime.now(UTC))
     wall_s: Finite = 0.0
     versions: dict[str, str] = Field(default_factory=lambda: versions())
+
+    @field_validator("version")
+    @classmethod
+    def _known(cls, version: int) -> int:
+        if version != SCHEMA_VERSION:
+            raise ValueError(f"schema version {version}, but this grpo-envs reads version {SCHEMA_VERSION}; upgrade it")
+        return version
+
+    @model_validator(mode="after")
+    def _agrees_with_score(self) -> Trace:
+        try:
+            score = self.to_score()
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"score is not in the form of Score.to_dict: {error!r}") from error
+        if score.value != self.value or score.status is not self.status:
+            raise ValueError(
+                f"value {self.value} and status {self.status} are not the score's, {score.value} and {score.status}"
+            )
+        return self
 
     @classmethod
     def of(cls, env: LanguageEnv, *, id: str, env_id: str, score: Score | None = None, **rest: Any) -> Trace:
@@ -139,7 +176,9 @@ def turn_record(turn: Any, **rest: Any) -> TurnRecord:
         )
         for use in turn.tool_uses
     ]
-    return TurnRecord(text=turn.text, observation=turn.observation, tool_uses=uses, **rest)
+    action = parse_action(turn.text) if uses else None
+    thought = action.thought if isinstance(action, Calls) else ""
+    return TurnRecord(text=turn.text, thought=thought, observation=turn.observation, tool_uses=uses, **rest)
 
 
 def versions() -> dict[str, str]:
