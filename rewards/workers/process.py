@@ -20,6 +20,8 @@ _BOOT_S = 60.0
 _MOST_TIMES = 10
 """A task may run for so many times its deadline while it waits for a core, which is not its doing."""
 _PROBE_S = 0.01
+_NEVER = -1.0, float("inf")
+"""No look yet: nothing counted, and no bound on how long the job slept."""
 
 
 class Process:
@@ -46,7 +48,7 @@ class Process:
         self.started = time.monotonic()
         self.deadline = self.started + _BOOT_S
         self._cpu = self._waited = 0.0
-        self._seen: tuple[float, float] | None = None
+        self._seen = _NEVER
         self._inbox = Inbox()
         self._outbox = memoryview(b"")
 
@@ -115,15 +117,25 @@ class Process:
         cpu_s = max(0.0, cpu_of(self.pid) - self._cpu)
         waited_s = max(0.0, waited_of(self.pid) - self._waited)
         deadline = self.started + min(allowed + waited_s, _MOST_TIMES * allowed)
-        # The system counts a wait when it ends. One that has not ended shows in that nothing else changes.
-        waiting, self._seen = self._seen, (cpu_s, waited_s)
-        hidden = ran_s - cpu_s - waited_s > least and runnable(self.pid) and waiting in (None, self._seen)
+        hidden = self._waits(cpu_s + waited_s, ran_s, least)
         if hidden and deadline - now < least:
             deadline = min(now + _PROBE_S, self.started + _MOST_TIMES * allowed)
         if deadline - now >= least:
             self.deadline = deadline
             return None
         return ran_s, cpu_s, ran_s - cpu_s if hidden else waited_s
+
+    def _waits(self, counted_s: float, ran_s: float, least: float) -> bool:
+        """Return whether the running job may be in a wait for a core: the system counts one only when it ends.
+
+        Until then it looks like sleep that has just ended. It is a wait if nothing was counted since the last look, or
+        if more is uncounted than at an earlier look; at the first look it may be one.
+        """
+        uncounted, (seen, slept) = ran_s - counted_s, self._seen
+        self._seen = counted_s, min(slept, uncounted)
+        if uncounted <= least or not runnable(self.pid):
+            return False
+        return seen in (-1.0, counted_s) or uncounted - slept > least
 
     def kill(self) -> None:
         """Kill it and whatever it started."""
@@ -134,6 +146,6 @@ class Process:
             os.kill(self.pid, signal.SIGKILL)
 
     def _begin(self) -> None:
-        self.started, self._seen = time.monotonic(), None
+        self.started, self._seen = time.monotonic(), _NEVER
         self.jobs[0].begin(self.started)
         self.deadline = self.started + self.jobs[0].deadline_s
