@@ -8,7 +8,7 @@ from __future__ import annotations
 from grpo_envs.actions import Answer, Calls, call_text, parse_action
 from grpo_envs.builtins import register_builtins
 from grpo_envs.env import LanguageEnv
-from grpo_envs.registration import EnvInfo, env_ids, env_info, make, register
+from grpo_envs.registration import EnvInfo, env_ids, env_info, failed_entry_points, make, register
 from grpo_envs.snapshots import Snapshot
 from grpo_envs.spaces import UnicodeText
 from grpo_envs.tasks import Task, TaskSet
@@ -28,6 +28,7 @@ __all__ = [
     "call_text",
     "env_ids",
     "env_info",
+    "failed_entry_points",
     "make",
     "parse_action",
     "register",

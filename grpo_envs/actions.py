@@ -6,11 +6,17 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from rewards.sample import ToolCall
 
-__all__ = ["Action", "Answer", "BadCall", "Calls", "call_text", "parse_action"]
+__all__ = ["MAX_CALLS", "Action", "Answer", "BadCall", "Calls", "call_text", "parse_action"]
+
+MAX_CALLS = 32
+"""Tool calls that one action may hold."""
+_MAX_DEPTH = 64
+_MAX_DIGITS = 308
+"""Digits of a number in a call: such a one still fits in a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +68,12 @@ def parse_action(text: str) -> Action:
     stripped = text.strip()
     if stripped[:1] in ("{", "[") and '"name"' in stripped:
         action = _read([stripped], thought="")
-        if isinstance(action, Calls) or '"arguments"' in stripped:
+        if '"arguments"' in stripped or (isinstance(action, Calls) and _is_bare(stripped)):
             return action
     return Answer(text)
 
 
-def call_text(name: str, **arguments: Any) -> str:
+def call_text(name: str, /, **arguments: Any) -> str:
     """Return a tool call as the text of an action.
 
     >>> call_text("add", a=1)
@@ -77,21 +83,29 @@ def call_text(name: str, **arguments: Any) -> str:
 
 
 def _read(blocks: Sequence[str], thought: str) -> Calls | BadCall:
-    calls: list[ToolCall] = []
-    for block in blocks:
+    items: list[Any] = []
+    for block in blocks[: MAX_CALLS + 1]:
         try:
-            data = json.loads(block)
-        except (json.JSONDecodeError, RecursionError) as error:
-            place = f"{error.msg} at character {error.pos}" if isinstance(error, json.JSONDecodeError) else "too deep"
-            return BadCall(f"the tool call is not valid JSON: {place}")
+            data = json.loads(block, parse_constant=_refuse_number, parse_float=_float, parse_int=_integer)
+        except json.JSONDecodeError as error:
+            return BadCall(f"the tool call is not valid JSON: {error.msg} at character {error.pos}")
+        except RecursionError:
+            return BadCall("the tool call is nested too deep")
         except ValueError as error:
             return BadCall(f"the tool call cannot be read: {error}")
-        for item in data if isinstance(data, list) else [data]:
-            problem = _problem(item)
-            if problem:
-                return BadCall(problem)
-            calls.append(ToolCall(item["name"], item.get("arguments") or {}))
-    return Calls(tuple(calls), thought) if calls else BadCall("the list of tool calls is empty")
+        items += data if isinstance(data, list) else [data]
+    if len(items) > MAX_CALLS:
+        return BadCall(f"an action may hold at most {MAX_CALLS} tool calls")
+    problem = next(filter(None, map(_problem, items)), "")
+    if problem or not items:
+        return BadCall(problem or "the list of tool calls is empty")
+    return Calls(tuple(ToolCall(item["name"], item.get("arguments") or {}) for item in items), thought)
+
+
+def _is_bare(text: str) -> bool:
+    """Whether an untagged object without arguments is a name and nothing else; more may be an answer in JSON."""
+    data = json.loads(text)
+    return all(item.keys() == {"name"} for item in (data if isinstance(data, list) else [data]))
 
 
 def _problem(item: Any) -> str:
@@ -101,4 +115,46 @@ def _problem(item: Any) -> str:
         return "a tool call needs a name, as a string"
     if not isinstance(item.get("arguments", {}), dict):
         return f"the arguments of a tool call must be a JSON object, got {type(item['arguments']).__name__}"
+    if _depth_exceeds(item, _MAX_DEPTH):
+        return f"the arguments of a tool call are nested deeper than {_MAX_DEPTH} levels"
+    if not _is_encodable(item):
+        return "the tool call holds a lone surrogate, which is no character"
     return ""
+
+
+def _depth_exceeds(value: Any, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit):
+        level = [x for each in level if isinstance(each, (dict, list)) for x in _children(each)]
+        if not level:
+            return False
+    return True
+
+
+def _children(value: dict[str, Any] | list[Any]) -> list[Any]:
+    return list(value.values()) if isinstance(value, dict) else value
+
+
+def _is_encodable(item: Any) -> bool:
+    try:
+        json.dumps(item, ensure_ascii=False).encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _refuse_number(text: str) -> NoReturn:
+    raise ValueError(f"{text[:20]} is not a JSON number")
+
+
+def _integer(text: str) -> int:
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"the number {text[:20]}... is too large")
+    return int(text)
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if value in (float("inf"), float("-inf")):
+        raise ValueError(f"the number {text[:20]} is too large")
+    return value

@@ -8,8 +8,9 @@ A subclass says what the prompt is, marks its tools with `grpo_envs.tools.tool`,
 from __future__ import annotations
 
 import copy
+import difflib
 import hashlib
-import json
+import inspect
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,24 +19,29 @@ from typing import Any, ClassVar, Self
 import gymnasium as gym
 import numpy as np
 
-from grpo_envs.actions import Answer, BadCall, Calls, parse_action
-from grpo_envs.errors import EnvClosed, InvalidArguments, NoOracle, ResetNeeded
+from grpo_envs.actions import Action, Answer, BadCall, Calls, parse_action
+from grpo_envs.conversation import call_messages, transcript
+from grpo_envs.errors import EnvClosed, InvalidAction, InvalidOption, ResetNeeded, StateNotJson
+from grpo_envs.hooks import EpisodeHooks
+from grpo_envs.judging import judge
+from grpo_envs.signatures import read_arguments
 from grpo_envs.snapshots import Snapshot
 from grpo_envs.spaces import UnicodeText
 from grpo_envs.tasks import Task, TaskSet, canonical_json
-from grpo_envs.tools import ToolSpec, render_result, tool_methods
-from rewards.boundary import Failure, guard
+from grpo_envs.texts import fit, quote
+from grpo_envs.tools import ToolSpec, render_result, tool_methods, use_tool
 from rewards.reward import Reward
 from rewards.sample import Message, Sample, ToolCall, ToolUse, Turn
 from rewards.score import Score
 from rewards.status import Status
+from rewards.sync import run_sync
 
-__all__ = ["LanguageEnv", "StepResult"]
+__all__ = ["LanguageEnv", "StepResult", "forks"]
 
 StepResult = tuple[str, float, bool, bool, dict[str, Any]]
 
 
-class LanguageEnv(gym.Env[str, str]):
+class LanguageEnv(EpisodeHooks, gym.Env[str, str]):
     """A task-solving conversation as a Gymnasium environment.
 
     The reward of a step is 0 until the episode ends, then the value of its `Score`. An episode that an
@@ -50,10 +56,12 @@ class LanguageEnv(gym.Env[str, str]):
         max_turns: Turns after which the episode is truncated.
         instructions: System message of the conversation, or "".
         success_part: Name of the part of the score that says whether the goal was reached.
+        reset_options: Options that `reset` knows.
     """
 
     success_part: ClassVar[str] = "answer"
-    metadata: dict[str, Any] = {"render_modes": ["ansi"]}  # noqa: RUF012 (Gymnasium's own declaration)
+    reset_options: ClassVar[tuple[str, ...]] = ("task",)
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 (Gymnasium's own declaration)
 
     def __init__(
         self,
@@ -65,6 +73,23 @@ class LanguageEnv(gym.Env[str, str]):
         max_length: int = 65_536,
         render_mode: str | None = None,
     ) -> None:
+        """Set up an environment; `reset` begins an episode.
+
+        Args:
+            tasks: The tasks that `reset` draws from.
+            reward: Judges each finished episode.
+            max_turns: Turns after which the episode is truncated, at least 1.
+            instructions: System message of the conversation, or "".
+            max_length: Most characters of an action or observation.
+            render_mode: "ansi", for `render` to return the conversation, or None.
+
+        Raises:
+            ValueError: If `max_turns` is less than 1, or there is no such render mode.
+        """
+        if max_turns < 1:
+            raise ValueError(f"max_turns must be at least 1, got {max_turns}")
+        if render_mode not in (None, *self.metadata["render_modes"]):
+            raise ValueError(f"render_mode must be None or one of {self.metadata['render_modes']}, got {render_mode!r}")
         self.tasks = tasks
         self.reward = reward
         self.max_turns = max_turns
@@ -83,41 +108,6 @@ class LanguageEnv(gym.Env[str, str]):
         self._observation = ""
         self._score: Score | None = None
         self._state_before: dict[str, Any] = {}
-
-    # What a subclass says -------------------------------------------------------------------------------------
-
-    def _prompt(self, task: Task) -> str:
-        """Return what the policy is asked; may set up the state of the episode, drawing from `self.np_random`."""
-        return task.prompt
-
-    def _get_state(self) -> dict[str, Any]:
-        """Return the observable state of the episode as JSON data; everything that a tool can change."""
-        return {}
-
-    def _set_state(self, state: Mapping[str, Any]) -> None:
-        """Put the state back to what `_get_state` returned."""
-
-    def _sample_extras(self) -> Mapping[str, Any]:
-        """Return columns added to the task row that the reward sees."""
-        return {}
-
-    def _turn_parts(self) -> Mapping[str, float]:
-        """Return named measures of the turn just taken, for `info["parts"]`."""
-        return {}
-
-    def _oracle(self, task: Task) -> str:
-        """Return the next action of a policy that knows the answer.
-
-        Raises:
-            NoOracle: If the task does not say how it is solved.
-        """
-        raise NoOracle(f"{type(self).__name__} has no oracle for task {task.id!r}")
-
-    def _release(self) -> None:
-        """Release the resources of the environment: processes, sockets, sessions. Called once."""
-
-    def _detach(self) -> None:
-        """Replace the resources that a shallow copy shares with its original. Called on the copy by `fork`."""
 
     # What a user calls ----------------------------------------------------------------------------------------
 
@@ -176,7 +166,10 @@ class LanguageEnv(gym.Env[str, str]):
     @property
     def state_key(self) -> str:
         """Return a hash of the observable state: equal for the same task in the same observable situation."""
-        seen = canonical_json([self.task.id, self._observation, self._get_state()])
+        try:
+            seen = canonical_json([self.task.id, self._observation, self._get_state()])
+        except (TypeError, ValueError) as error:
+            raise StateNotJson(f"the state of {type(self).__name__} is not JSON data: {error}") from error
         return hashlib.sha256(seen.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[str, dict[str, Any]]:
@@ -191,18 +184,19 @@ class LanguageEnv(gym.Env[str, str]):
 
         Raises:
             EnvClosed: If the environment is closed.
+            InvalidOption: If there is no such option.
             TaskNotFound: If the task is not in the set.
         """
-        if self._closed:
-            raise EnvClosed(f"{type(self).__name__} is closed; make a new one")
+        self._check_open()
+        self._check_options(options or {})
         super().reset(seed=seed)
         self._begin_episode()
-        self._task = self._choose((options or {}).get("task"))
+        self._task = self.tasks.choose((options or {}).get("task"), self.np_random)
         self._observation = self._fit(self._prompt(self._task))
         if self.instructions:
             self._messages.append({"role": "system", "content": self.instructions})
         self._messages.append({"role": "user", "content": self._observation})
-        self._state_before = self._get_state()
+        self._state_before = self._observe()
         return self._observation, self._info({})
 
     def step(self, action: str) -> StepResult:
@@ -217,15 +211,19 @@ class LanguageEnv(gym.Env[str, str]):
 
         Raises:
             ResetNeeded: If no episode is going on.
+            EnvClosed: If the environment is closed.
+            InvalidAction: If the action is not a text.
         """
         self._check_running()
-        parsed = parse_action(action) if self._tools else Answer(action)
-        before = self._get_state()
+        if not isinstance(action, str):
+            raise InvalidAction(f"an action is a text, got {quote(action)} of type {type(action).__name__}")
+        parsed, action = self._read(action), self._fit(action)
+        before = self._observe()
         if isinstance(parsed, Answer):
-            return self._finish(parsed.text, before)
-        observation, uses = self._refuse(parsed) if isinstance(parsed, BadCall) else self._run(parsed, action)
+            return self._finish(action, before)
+        observation, uses = self._refuse(parsed, action) if isinstance(parsed, BadCall) else self._run(parsed)
         self._observation = self._fit(observation)
-        self._turns.append(Turn(action, uses, self._observation, before, self._get_state()))
+        self._turns.append(Turn(action, uses, self._observation, before, self._observe()))
         broken = next((use.result for use in uses if use.broken), None)
         if broken is not None:
             return self._end(Score.failed(broken), terminated=False)
@@ -242,7 +240,12 @@ class LanguageEnv(gym.Env[str, str]):
         return self._oracle(self.task)
 
     def snapshot(self) -> Snapshot:
-        """Return the whole state of the episode as plain data, independent of this environment."""
+        """Return the whole state of the episode as plain data, independent of this environment.
+
+        Raises:
+            ResetNeeded: If no episode has begun.
+            StateNotJson: If the state would not come back from JSON as it is.
+        """
         return Snapshot.take(
             env=type(self).__qualname__,
             task=self.task,
@@ -253,6 +256,7 @@ class LanguageEnv(gym.Env[str, str]):
             state_before=self._state_before,
             state=self._get_state(),
             rng=self.np_random.bit_generator.state,
+            seed=self.np_random_seed,
         )
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -262,18 +266,18 @@ class LanguageEnv(gym.Env[str, str]):
             SnapshotMismatch: If the snapshot is of another kind of environment.
             EnvClosed: If the environment is closed.
         """
-        if self._closed:
-            raise EnvClosed(f"{type(self).__name__} is closed; make a new one")
-        snapshot.check(type(self).__qualname__)
-        self._task = snapshot.task
-        self._messages = snapshot.messages
-        self._turns = snapshot.turns
-        self._observation = snapshot.observation
-        self._score = snapshot.score
-        self._state_before = snapshot.state_before
+        self._check_open()
+        episode = snapshot.episode(type(self).__qualname__)
+        self._task = episode.task
+        self._messages = episode.messages
+        self._turns = episode.turns
+        self._observation = episode.observation
+        self._score = episode.score
+        self._state_before = episode.state_before
         self._np_random = np.random.default_rng()
-        self._np_random.bit_generator.state = snapshot.rng
-        self._set_state(snapshot.state)
+        self._np_random.bit_generator.state = episode.rng
+        self._np_random_seed = episode.seed
+        self._set_state(episode.state)
 
     def fork(self) -> Self:
         """Return an independent copy of the environment in the same state.
@@ -281,6 +285,10 @@ class LanguageEnv(gym.Env[str, str]):
         Tasks and reward, which never change, are shared; everything else is not.
         """
         clone = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, list, set, gym.Space)):
+                # One level, for a `_set_state` that empties and fills what it should replace.
+                setattr(clone, name, copy.deepcopy(value) if isinstance(value, gym.Space) else value.copy())
         clone._detach()
         clone.restore(self.snapshot())
         return clone
@@ -289,7 +297,7 @@ class LanguageEnv(gym.Env[str, str]):
         """Return the conversation so far as text, if `render_mode` is "ansi"."""
         if self.render_mode != "ansi":
             return None
-        return "\n".join(f"[{m['role']}] {m.get('content') or json.dumps(m.get('tool_calls'))}" for m in self._messages)
+        return transcript(self._messages)
 
     def close(self) -> None:
         """Release what the environment holds. Closing twice does nothing more."""
@@ -299,71 +307,58 @@ class LanguageEnv(gym.Env[str, str]):
 
     # How a turn goes ------------------------------------------------------------------------------------------
 
-    def _check_running(self) -> None:
+    def _check_open(self) -> None:
         if self._closed:
             raise EnvClosed(f"{type(self).__name__} is closed; make a new one")
-        if self._task is None:
+
+    def _check_running(self) -> None:
+        self._check_open()
+        if self._task is None or not self._messages:
             raise ResetNeeded("call reset() before step()")
         if self._score is not None:
             raise ResetNeeded(f"the episode of task {self._task.id!r} has ended; call reset() for another")
 
-    def _choose(self, wanted: Task | int | str | None) -> Task:
-        if isinstance(wanted, Task):
-            return wanted
-        if wanted is not None:
-            return self.tasks.find(wanted)
-        return self.tasks[int(self.np_random.integers(len(self.tasks)))]
+    def _check_options(self, options: Mapping[str, Any]) -> None:
+        for name in options:
+            if name not in self.reset_options:
+                near = difflib.get_close_matches(str(name), self.reset_options, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(self.reset_options)}"
+                raise InvalidOption(f"reset of {type(self).__name__} has no option {name!r}; {hint}")
 
-    def _run(self, action: Calls, text: str) -> tuple[str, tuple[ToolUse, ...]]:
-        uses = tuple(self._use(call) for call in action.calls)
-        ids = [f"call_{len(self._turns)}_{i}" for i in range(len(uses))]
-        self._messages.append(
-            {
-                "role": "assistant",
-                "content": action.thought,
-                "tool_calls": [
-                    {
-                        "id": call_id,
-                        "type": "function",
-                        "function": {"name": use.call.name, "arguments": dict(use.call.arguments)},
-                    }
-                    for call_id, use in zip(ids, uses, strict=True)
-                ],
-            }
-        )
-        for call_id, use in zip(ids, uses, strict=True):
-            content = self._fit(use.result)
-            self._messages.append({"role": "tool", "tool_call_id": call_id, "name": use.call.name, "content": content})
-        return "\n".join(use.result for use in uses), uses
+    def _observe(self) -> dict[str, Any]:
+        """Return the state as it is now: a record must not change when the state does."""
+        return copy.deepcopy(self._get_state())
 
-    def _use(self, call: ToolCall) -> ToolUse:
-        turn = len(self._turns)
-        spec = self._tools.get(call.name)
-        if spec is None:
-            return ToolUse(call, f"Error: there is no tool {call.name!r}; tools: {', '.join(self._tools)}", False, turn)
-        try:
-            spec.validate(call.arguments)
-            result = guard(self._call_tool, call)
-        except InvalidArguments as error:
-            return ToolUse(call, f"Error: {error}", False, turn)
-        if isinstance(result, Failure):
-            if result.status.has_value:
-                return ToolUse(call, f"Error: {result.detail}", False, turn)
-            return ToolUse(call, f"tool {call.name} failed: {result.detail}", False, turn, broken=True)
-        return ToolUse(call, result, True, turn)
+    def _read(self, action: str) -> Action:
+        if len(action) > self._max_length:
+            return BadCall(f"the text has {len(action)} characters; at most {self._max_length} are read")
+        return parse_action(action) if self._tools else Answer(action)
+
+    def _run(self, action: Calls) -> tuple[str, tuple[ToolUse, ...]]:
+        uses: list[ToolUse] = []
+        for call in action.calls:
+            uses.append(
+                use_tool(call, self._tools, self._call_tool, turn=len(self._turns), max_length=self._max_length)
+            )
+            if uses[-1].broken:
+                break
+        self._messages += call_messages(self._fit(action.thought), uses, len(self._turns))
+        return "\n".join(use.result for use in uses), tuple(uses)
 
     def _call_tool(self, call: ToolCall) -> str:
         """Run a checked tool call and return the text the policy is shown."""
-        return render_result(getattr(self, call.name)(**call.arguments))
+        method = getattr(self, call.name)
+        result = method(**read_arguments(method, call.arguments))
+        return render_result(run_sync(result) if inspect.iscoroutine(result) else result)
 
-    def _refuse(self, action: BadCall) -> tuple[str, tuple[ToolUse, ...]]:
-        text = f"Error: {action.reason}"
-        self._messages.append({"role": "user", "content": text})
-        return text, ()
+    def _refuse(self, refused: BadCall, text: str) -> tuple[str, tuple[ToolUse, ...]]:
+        reply = f"Error: {refused.reason}"
+        self._messages += [{"role": "assistant", "content": text}, {"role": "user", "content": reply}]
+        return reply, ()
 
     def _finish(self, text: str, before: dict[str, Any]) -> StepResult:
         self._messages.append({"role": "assistant", "content": text})
-        self._turns.append(Turn(text, (), "", before, self._get_state()))
+        self._turns.append(Turn(text, (), "", before, self._observe()))
         self._observation = ""
         return self._end(self._judge(text), terminated=True)
 
@@ -380,9 +375,9 @@ class LanguageEnv(gym.Env[str, str]):
             self.messages,
             self.turns,
             self._state_before,
-            self._get_state(),
+            self._observe(),
         )
-        return self.reward.score_sync([sample])[0]
+        return judge(self.reward, sample)
 
     def _end(self, score: Score, *, terminated: bool) -> StepResult:
         self._score = score
@@ -396,10 +391,7 @@ class LanguageEnv(gym.Env[str, str]):
         return {"turn": len(self._turns), "state_key": self.state_key, "parts": dict(parts), "task_id": self.task.id}
 
     def _fit(self, text: str) -> str:
-        if len(text) <= self._max_length:
-            return text
-        note = f"\n[cut: {len(text)} characters, {self._max_length} allowed]"
-        return text[: self._max_length - len(note)] + note
+        return fit(text, self._max_length)
 
 
 def forks(env: LanguageEnv, n: int) -> Sequence[LanguageEnv]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from rewards.errors import Malformed
 
 __all__ = [
+    "DatasetUnavailable",
     "EnvClosed",
     "EnvNameTaken",
     "GrpoEnvsError",
+    "InvalidAction",
     "InvalidArguments",
+    "InvalidOption",
     "InvalidTask",
     "InvalidTool",
     "MissingExtra",
@@ -16,6 +19,7 @@ __all__ = [
     "PolicyFailed",
     "ResetNeeded",
     "SnapshotMismatch",
+    "StateNotJson",
     "TaskNotFound",
     "UnknownEnv",
     "UnknownSuite",
@@ -48,6 +52,22 @@ class UnknownSuite(GrpoEnvsError, LookupError):
 
 class TaskNotFound(GrpoEnvsError, LookupError):
     """Raised when a task set has no task of an id or index."""
+
+
+class DatasetUnavailable(GrpoEnvsError, RuntimeError):
+    """Raised when a dataset can be loaded neither from the Hub nor from the disk."""
+
+
+class InvalidAction(GrpoEnvsError, TypeError):
+    """Raised when an action is not a text: the caller's fault, not the policy's."""
+
+
+class InvalidOption(GrpoEnvsError, ValueError):
+    """Raised when `reset` is given an option that the environment does not know."""
+
+
+class StateNotJson(GrpoEnvsError, TypeError):
+    """Raised when an environment's observable state is not JSON data, so that it cannot be hashed or saved."""
 
 
 class InvalidTask(GrpoEnvsError, ValueError):

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import difflib
+import importlib
 import importlib.metadata
 import logging
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from types import MappingProxyType
 from typing import Any
 
 import gymnasium as gym
 
 from grpo_envs.env import LanguageEnv
 from grpo_envs.errors import EnvNameTaken, UnknownEnv
+from rewards.boundary import Failure, guard
 
-__all__ = ["ENTRY_POINT_GROUP", "EnvInfo", "env_ids", "env_info", "make", "register"]
+__all__ = ["ENTRY_POINT_GROUP", "EnvInfo", "env_ids", "env_info", "failed_entry_points", "make", "register"]
 
 ENTRY_POINT_GROUP = "grpo_envs.environments"
 _log = logging.getLogger(__name__)
@@ -70,7 +74,7 @@ def register(
     if id in _catalogue or id in gym.registry:
         raise EnvNameTaken(f"environment {id!r} is registered already; choose another id or raise its version")
     arguments = dict(kwargs or {}) if reward is None else {**(kwargs or {}), "reward": reward}
-    gym.register(id, entry_point=entry_point, kwargs=arguments, disable_env_checker=True)
+    gym.register(id, entry_point=_by_name(entry_point), kwargs=arguments, disable_env_checker=True)
     name = reward if isinstance(reward, str) else getattr(reward, "name", "")
     info = EnvInfo(id, description, suites, name)
     _catalogue[id] = info
@@ -80,12 +84,17 @@ def register(
 def make(id: str, **kwargs: Any) -> LanguageEnv:
     """Make a registered environment, without Gymnasium's wrappers.
 
+    Args:
+        id: Id of the environment; "module:namespace/Name-v0" imports a module first, which registers it.
+        **kwargs: Arguments of the environment.
+
     Raises:
         UnknownEnv: If nothing is registered under `id`; the message suggests the nearest id.
     """
     env_info(id)
     env = gym.make(id, **kwargs).unwrapped
     if not isinstance(env, LanguageEnv):
+        env.close()
         raise UnknownEnv(f"{id!r} is a {type(env).__name__}, not a LanguageEnv; use gymnasium.make for it")
     return env
 
@@ -96,13 +105,14 @@ def env_info(id: str) -> EnvInfo:
     Raises:
         UnknownEnv: If nothing is registered under `id`; the message suggests the nearest id.
     """
-    if id not in _catalogue:
+    module, _, name = id.rpartition(":")
+    if module:
+        _import(module, id)
+    if name not in _catalogue:
         _load_entry_points()
-    if id in _catalogue:
-        return _catalogue[id]
-    near = difflib.get_close_matches(id, _catalogue, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(_catalogue))}"
-    raise UnknownEnv(f"no environment {id!r} is registered; {hint}")
+    if name in _catalogue:
+        return _catalogue[name]
+    raise UnknownEnv(f"no environment {name!r} is registered; {_hint(name)}")
 
 
 def env_ids() -> tuple[str, ...]:
@@ -111,14 +121,54 @@ def env_ids() -> tuple[str, ...]:
     return tuple(sorted(_catalogue))
 
 
-@cache
-def _load_entry_points() -> None:
-    """Import the modules that installed packages name in the entry-point group; each registers its environments."""
-    from rewards.boundary import Failure, guard
+def failed_entry_points() -> Mapping[str, str]:
+    """Return why the environments of an installed package could not be loaded, by the name of its entry point."""
+    return _load_entry_points()
 
-    for entry in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
-        loaded = guard(entry.load)
-        if isinstance(loaded, Failure):
-            _log.warning("environments of %s (%s) cannot be loaded: %s", entry.name, entry.value, loaded.detail)
-        elif callable(loaded):
-            loaded()
+
+@cache
+def _load_entry_points() -> Mapping[str, str]:
+    """Import what installed packages name in the entry-point group, once; return why some could not be.
+
+    An entry point names a module that registers its environments when it is imported, or a function that does so.
+    One that fails is reported and does not keep the others from being loaded.
+    """
+    failed: dict[str, str] = {}
+    for entry in sorted(importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)):
+        outcome = guard(_load, entry)
+        if isinstance(outcome, Failure):
+            failed[entry.name] = f"{entry.value}: {outcome.detail}"
+            _log.warning("environments of %s (%s) cannot be loaded: %s", entry.name, entry.value, outcome.detail)
+    return MappingProxyType(failed)
+
+
+def _load(entry: importlib.metadata.EntryPoint) -> None:
+    loaded = entry.load()
+    if callable(loaded):
+        loaded()
+
+
+def _import(module: str, id: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise UnknownEnv(f"{id!r} names the module {module!r}, which cannot be imported: {error}") from error
+
+
+def _hint(id: str) -> str:
+    if id in gym.registry:
+        return "Gymnasium knows it: use gymnasium.make, or register it with grpo_envs.register"
+    near = difflib.get_close_matches(id, _catalogue, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(_catalogue))}"
+    failed = "; ".join(f"{name} ({why})" for name, why in _load_entry_points().items())
+    return f"{hint} Not loaded: {failed}" if failed else hint
+
+
+def _by_name(entry_point: str | Callable[..., LanguageEnv]) -> str | Callable[..., LanguageEnv]:
+    """Return "module:name" of a class or function that can be imported so: only then is its spec JSON data."""
+    if isinstance(entry_point, str):
+        return entry_point
+    module, name = getattr(entry_point, "__module__", None), getattr(entry_point, "__qualname__", "")
+    if not module or module == "__main__" or getattr(sys.modules.get(module), name, None) is not entry_point:
+        return entry_point
+    return f"{module}:{name}"

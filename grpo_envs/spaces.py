@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import multiprocessing
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from copy import deepcopy
 from typing import Any, overload
 
 import gymnasium as gym
 import numpy as np
+from gymnasium.spaces.utils import flatten, flatten_space, is_space_dtype_shape_equiv, unflatten
 from gymnasium.vector.utils import (
-    batch_space,
-    concatenate,
     create_empty_array,
     create_shared_memory,
     read_from_shared_memory,
@@ -92,19 +92,34 @@ class UnicodeText(gym.Space[str]):
         return f"UnicodeText({self.max_length})"
 
 
-@batch_space.register(UnicodeText)
-def _batch(space: UnicodeText, n: int = 1) -> gym.spaces.Tuple[Any]:
-    return gym.spaces.Tuple(tuple(UnicodeText(space.max_length, seed=space.np_random) for _ in range(n)))
+# `batch_space`, `concatenate` and `iterate` are Gymnasium's own: a batch of texts is a tuple, each space of which has a
+# generator of its own.
 
 
-@batch_differing_spaces.register(UnicodeText)  # type: ignore[misc] (Gymnasium dispatches on the first item)
-def _batch_differing(spaces: list[UnicodeText]) -> gym.spaces.Tuple[Any]:
-    return gym.spaces.Tuple(tuple(spaces))
+# Gymnasium dispatches on the type of the first item.
+@batch_differing_spaces.register(UnicodeText)
+def _batch_differing(spaces: list[UnicodeText]) -> gym.spaces.Tuple[Any]:  # type: ignore[misc]
+    return gym.spaces.Tuple(tuple(map(deepcopy, spaces)), seed=deepcopy(spaces[0].np_random))
 
 
-@concatenate.register(UnicodeText)
-def _concatenate(space: UnicodeText, items: Iterable[str], out: Any) -> tuple[str, ...]:
-    return tuple(items)
+@is_space_dtype_shape_equiv.register(UnicodeText)
+def _are_equivalent(space_1: UnicodeText, space_2: Any) -> bool:
+    return isinstance(space_2, UnicodeText) and space_1.max_length == space_2.max_length
+
+
+@flatten.register(UnicodeText)
+def _flatten(space: UnicodeText, x: str) -> Any:
+    return x
+
+
+@unflatten.register(UnicodeText)
+def _unflatten(space: UnicodeText, x: Any) -> str:
+    return str(x)
+
+
+@flatten_space.register(UnicodeText)
+def _flat(space: UnicodeText) -> UnicodeText:
+    return space
 
 
 @create_empty_array.register(UnicodeText)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import difflib
 import hashlib
 import importlib.resources
 import json
+import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +17,9 @@ from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 
-from grpo_envs.errors import InvalidTask, MissingExtra, TaskNotFound
+from grpo_envs.errors import InvalidTask, TaskNotFound
+from grpo_envs.sources import hub_rows, jsonl_rows
+from grpo_envs.texts import quote
 
 __all__ = ["Generator", "RowReader", "Split", "Task", "TaskSet", "canonical_json"]
 
@@ -22,6 +27,7 @@ Split: TypeAlias = Literal["all", "train", "val", "test"]
 Generator: TypeAlias = Callable[[np.random.Generator, int], "Task"]
 RowReader: TypeAlias = Callable[[Mapping[str, Any], int], "Task"]
 
+_OWN = ("id", "prompt", "answer")
 _BUCKETS: Mapping[str, range] = {"all": range(100), "train": range(80), "val": range(80, 90), "test": range(90, 100)}
 
 
@@ -38,7 +44,10 @@ class Task:
         id: Name of the task, unique in its set.
         prompt: What the policy is asked.
         answer: The gold answer, where there is one.
-        data: Whatever else the suite carries, as JSON data: reward functions receive it by name.
+        data: Whatever else the suite carries, as JSON data: reward functions receive it by name. Not to be changed.
+
+    Arrays and scalars of numpy and tuples become lists and numbers, so that a task is the same after a trip through
+    JSON.
 
     >>> Task("t1", "2+2?", "4").content_hash == Task("t2", "2+2?", "4").content_hash
     True
@@ -53,11 +62,20 @@ class Task:
         """Freeze the data.
 
         Raises:
-            InvalidTask: If the id or prompt is not a text.
+            InvalidTask: If the id or prompt is not a text, or the data has a column named as one of a task's own.
         """
         if not isinstance(self.id, str) or not self.id or not isinstance(self.prompt, str):
-            raise InvalidTask(f"a task needs an id and a prompt, both texts; got id={self.id!r}")
-        object.__setattr__(self, "data", MappingProxyType(dict(self.data)))
+            raise InvalidTask(
+                f"a task needs an id and a prompt, both texts; got id={quote(self.id)}, prompt={quote(self.prompt)}"
+            )
+        clash = [name for name in _OWN if name in self.data]
+        if clash:
+            raise InvalidTask(f"data of task {self.id!r} has a column {clash[0]!r}, as the task itself has; rename it")
+        object.__setattr__(self, "answer", _plain(self.answer))
+        object.__setattr__(self, "data", MappingProxyType(_plain(self.data)))
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.prompt))
 
     @cached_property
     def content_hash(self) -> str:
@@ -79,8 +97,8 @@ class Task:
 
     @property
     def row(self) -> dict[str, Any]:
-        """Return the task as one flat row: `id`, `prompt`, `answer` and the columns of `data`."""
-        return {**self.data, "id": self.id, "prompt": self.prompt, "answer": self.answer}
+        """Return the task as one flat row, a copy: `id`, `prompt`, `answer` and the columns of `data`."""
+        return copy.deepcopy({**self.data, "id": self.id, "prompt": self.prompt, "answer": self.answer})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (Task, (self.id, self.prompt, self.answer, dict(self.data)))
@@ -103,7 +121,13 @@ class TaskSet(Sequence[Task]):
 
     @classmethod
     def generate(cls, generator: Generator, size: int, *, seed: int = 0, name: str = "generated") -> TaskSet:
-        """Make a set whose task `i` is `generator(rng, i)`, with an rng seeded by `(seed, i)` alone."""
+        """Make a set whose task `i` is `generator(rng, i)`, with an rng seeded by `(seed, i)` alone.
+
+        Raises:
+            ValueError: If `size` or `seed` is negative.
+        """
+        if size < 0 or seed < 0:
+            raise ValueError(f"size and seed must be at least 0, got size={size}, seed={seed}")
         return cls(_Generated(generator, size, seed), name=name)
 
     @classmethod
@@ -113,7 +137,7 @@ class TaskSet(Sequence[Task]):
         Raises:
             InvalidTask: If a row cannot be read; the message names its index and columns.
         """
-        return cls([_read_row(read, row, index, name) for index, row in enumerate(rows)], name=name)
+        return cls([_read_row(read, row, i, f"row {i} of {name!r}") for i, row in enumerate(rows)], name=name)
 
     @classmethod
     def from_jsonl(cls, path: str | Path, read: RowReader | None = None) -> TaskSet:
@@ -123,7 +147,13 @@ class TaskSet(Sequence[Task]):
             InvalidTask: If a line is not JSON or cannot be read as a task; the message names the line.
             FileNotFoundError: If there is no such file.
         """
-        return cls.from_rows(_jsonl_rows(Path(path)), read or _plain_row, name=Path(path).name)
+        reader = read or _plain_row
+        rows = enumerate(jsonl_rows(Path(path)))
+        name = Path(path).name
+        tasks = [
+            _read_row(reader, row, i, f"row {i} of {name!r}", f"; it is line {number}") for i, (number, row) in rows
+        ]
+        return cls(tasks, name=name)
 
     @classmethod
     def from_resource(cls, package: str, resource: str, read: RowReader | None = None) -> TaskSet:
@@ -133,20 +163,29 @@ class TaskSet(Sequence[Task]):
 
     @classmethod
     def from_hub(
-        cls, dataset: str, read: RowReader | None = None, *, config: str | None = None, split: str = "train"
+        cls,
+        dataset: str,
+        read: RowReader | None = None,
+        *,
+        config: str | None = None,
+        split: str = "train",
+        **options: Any,
     ) -> TaskSet:
-        """Load a Hugging Face dataset by name.
+        """Load a Hugging Face dataset: by its name on the Hub, from a local folder, or from local files.
+
+        Args:
+            dataset: Name on the Hub, folder, or builder: "json", "parquet" or "csv" with `data_files`.
+            read: Makes a task of a row; columns `prompt`, `answer` and `id` are expected when omitted.
+            config: Configuration of the dataset.
+            split: Split of the dataset.
+            **options: Further arguments of `datasets.load_dataset`, such as `revision`, which pins the content.
 
         Raises:
             MissingExtra: If the `datasets` package is not installed.
+            DatasetUnavailable: If the dataset cannot be loaded.
+            InvalidTask: If a row cannot be read.
         """
-        import importlib
-
-        try:
-            datasets = importlib.import_module("datasets")
-        except ModuleNotFoundError as error:
-            raise MissingExtra(f"loading {dataset!r} from the Hub needs: pip install 'grpo-envs[train]'") from error
-        rows = datasets.load_dataset(dataset, config, split=split)
+        rows = hub_rows(dataset, config, split, options)
         return cls.from_rows(rows, read or _plain_row, name=f"{dataset}/{split}")
 
     @overload
@@ -167,24 +206,49 @@ class TaskSet(Sequence[Task]):
     def __iter__(self) -> Iterator[Task]:
         return (self[i] for i in range(len(self)))
 
+    def choose(self, wanted: Task | int | str | None, rng: np.random.Generator) -> Task:
+        """Return the task that is wanted, or one drawn with `rng` where none is.
+
+        Raises:
+            TaskNotFound: If it is not in the set, or the set is empty.
+        """
+        if isinstance(wanted, Task):
+            return wanted
+        if wanted is not None:
+            return self.find(wanted)
+        if not len(self):
+            raise TaskNotFound(f"{self.name!r} has no tasks to draw from; take another split or a larger set")
+        return self[int(rng.integers(len(self)))]
+
     def find(self, task: int | str) -> Task:
         """Return a task by index or by id.
 
         Raises:
-            TaskNotFound: If there is none.
+            TaskNotFound: If there is none, or more than one.
         """
-        if isinstance(task, int):
-            if not -len(self) <= task < len(self):
-                raise TaskNotFound(f"no task {task} in {self.name!r}, which has {len(self)}")
-            return self[task]
-        if task not in self._index:
-            raise TaskNotFound(f"no task {task!r} in {self.name!r}, whose ids run like {self[0].id!r}")
-        return self[self._index[task]]
+        if not isinstance(task, str):
+            index = _index(task)
+            if not -len(self) <= index < len(self):
+                raise TaskNotFound(f"no task {index} in {self.name!r}, which has {len(self)}")
+            return self[index]
+        places = self._places.get(task, ())
+        if len(places) != 1:
+            raise TaskNotFound(self._not_found(task, places))
+        return self[places[0]]
+
+    def _not_found(self, id: str, places: Sequence[int]) -> str:
+        if places:
+            return f"{len(places)} tasks of {self.name!r} have the id {id!r}; choose one by index: {places[0]}, ..."
+        if not len(self):
+            return f"no task {quote(id)} in {self.name!r}, which is empty"
+        near = difflib.get_close_matches(id[:100], list(self._places)[:5_000], n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"its ids run like {self[0].id!r}"
+        return f"no task {quote(id)} in {self.name!r}; {hint}"
 
     def split(self, split: Split) -> TaskSet:
         """Return the tasks of a split: 80 % train, 10 % val, 10 % test, by content."""
         if split not in _BUCKETS:
-            raise ValueError(f"split must be one of {sorted(_BUCKETS)}, got {split!r}")
+            raise ValueError(f"split must be one of {', '.join(_BUCKETS)}, got {split!r}")
         if split == "all":
             return self
         kept = [i for i in range(len(self)) if self[i].bucket in _BUCKETS[split]]
@@ -204,8 +268,11 @@ class TaskSet(Sequence[Task]):
         return self._view(sorted(first.values()))
 
     @cached_property
-    def _index(self) -> dict[str, int]:
-        return {task.id: i for i, task in enumerate(self)}
+    def _places(self) -> Mapping[str, list[int]]:
+        places: dict[str, list[int]] = {}
+        for i, task in enumerate(self):
+            places.setdefault(task.id, []).append(i)
+        return places
 
     def _view(self, indices: Sequence[int], name: str | None = None) -> TaskSet:
         return TaskSet(_View(self._tasks, indices), name=name or self.name)
@@ -236,33 +303,37 @@ class _Generated(Sequence[Task]):
         return self._generator(np.random.default_rng([self._seed, index]), index)
 
 
-def _read_row(read: RowReader, row: Mapping[str, Any], index: int, name: str) -> Task:
+def _read_row(read: RowReader, row: Mapping[str, Any], index: int, where: str, line: str = "") -> Task:
     try:
         return read(row, index)
     except (KeyError, TypeError, ValueError) as error:
         what = f"no column {error}" if isinstance(error, KeyError) else str(error)
-        raise InvalidTask(f"row {index} of {name!r} cannot be read: {what}; its columns are {sorted(row)}") from error
+        raise InvalidTask(f"{where} cannot be read: {what}{line}; its columns are {sorted(map(str, row))}") from error
 
 
 def _plain_row(row: Mapping[str, Any], index: int) -> Task:
-    rest = {k: v for k, v in row.items() if k not in ("id", "prompt", "answer")}
+    rest = {k: v for k, v in row.items() if k not in _OWN}
     return Task(str(row.get("id", index)), row["prompt"], row.get("answer"), rest)
 
 
-def _jsonl_rows(path: Path) -> list[Mapping[str, Any]]:
-    import gzip
+def _index(value: Any) -> int:
+    try:
+        return operator.index(value)
+    except TypeError as error:
+        raise TaskNotFound(
+            f"a task is chosen by its id, its index or itself, not by {quote(value)} of type {type(value).__name__}"
+        ) from error
 
-    opener: Any = gzip.open if path.suffix == ".gz" else open
-    rows: list[Mapping[str, Any]] = []
-    with opener(path, "rt", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                row = json.loads(line)
-            except json.JSONDecodeError as error:
-                raise InvalidTask(f"line {number} of {path} is not JSON: {error.msg}") from error
-            if not isinstance(row, dict):
-                raise InvalidTask(f"line {number} of {path} is not a JSON object")
-            rows.append(row)
-    return rows
+
+def _plain(value: Any) -> Any:
+    """Return data as JSON would give it back; what JSON cannot hold is left, for `content_hash` to refuse."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return _plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        strange = next((key for key in value if not isinstance(key, str)), None)
+        if strange is not None:
+            raise InvalidTask(f"task data has the key {quote(strange)}; JSON has only texts as keys")
+        return {str(key): _plain(each) for key, each in value.items()}
+    return value

@@ -1,21 +1,25 @@
-"""Tools: what a policy may call, how a call is read from its text, and how its arguments are checked."""
+"""Tools: what a policy may call, how a call's arguments are checked, and how it is run."""
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import json
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 
 from grpo_envs.errors import InvalidArguments, InvalidTool
+from grpo_envs.signatures import arguments_schema
+from grpo_envs.texts import fit, quote
+from rewards.boundary import Failure, guard
 from rewards.sample import ToolCall, ToolUse
 
-__all__ = ["ToolCall", "ToolSpec", "ToolUse", "tool", "tool_methods"]
+__all__ = ["ToolCall", "ToolSpec", "ToolUse", "render_result", "tool", "tool_methods", "use_tool"]
 
 F = TypeVar("F", bound=Callable[..., Any])
+_SHOWN_TOOLS = 20
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,7 @@ class ToolSpec:
             name: Name of the tool; the function's own when omitted.
 
         Raises:
-            InvalidTool: If the function has no docstring, or a parameter has no type hint.
+            InvalidTool: If the function has no docstring, or a parameter has no usable type hint.
 
         >>> def add(a: int, b: int = 1) -> str:
         ...     '''Add two numbers.
@@ -58,41 +62,41 @@ class ToolSpec:
         text = inspect.getdoc(function)
         if not text:
             raise InvalidTool(f"tool {label!r} has no docstring; say in one what it does, with an Args section")
-        described = _described_arguments(text)
-        properties: dict[str, Any] = {}
-        required: list[str] = []
-        hints = get_type_hints(function, include_extras=True)
-        for parameter in inspect.signature(function).parameters.values():
-            if parameter.name == "self":
-                continue
-            properties[parameter.name] = _property(label, parameter, hints, described)
-            if parameter.default is parameter.empty:
-                required.append(parameter.name)
-        schema = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-        return cls(label, text.split("\n\n")[0].replace("\n", " ").strip(), schema)
+        return cls(label, text.split("\n\n")[0].replace("\n", " ").strip(), arguments_schema(function, label))
 
     def validate(self, arguments: Mapping[str, Any]) -> None:
-        """Check raw arguments against the schema, coercing nothing.
+        """Check raw arguments against the schema, coercing nothing: an integer is not written 3.0.
 
         Raises:
             InvalidArguments: If they do not fit; the message is short and written for the model.
+            InvalidTool: If the tool's own schema is not a JSON schema.
 
         >>> ToolSpec("f", "", {"type": "object", "properties": {"x": {"type": "integer"}}}).validate({"x": "3"})
         Traceback (most recent call last):
         ...
         grpo_envs.errors.InvalidArguments: f: argument 'x': '3' is not of type 'integer'
         """
-        error = next(self._validator.iter_errors(dict(arguments)), None)
+        from jsonschema.exceptions import best_match
+
+        error = best_match(self._validator.iter_errors(dict(arguments)))
         if error is not None:
             where = f"argument {'.'.join(map(str, error.absolute_path))!r}: " if error.absolute_path else ""
-            message = " ".join(str(error.message).split())
-            raise InvalidArguments(f"{self.name}: {where}{message[:300]}")
+            message = str(error.message).replace(repr(error.instance), quote(error.instance))
+            raise InvalidArguments(f"{self.name}: {where}{' '.join(message.split())[:300]}")
 
     @cached_property
     def _validator(self) -> Any:
         from jsonschema import Draft202012Validator
+        from jsonschema.exceptions import SchemaError
+        from jsonschema.validators import extend
 
-        return Draft202012Validator(dict(self.parameters))
+        try:
+            Draft202012Validator.check_schema(dict(self.parameters))
+        except SchemaError as error:
+            raise InvalidTool(f"the parameters of tool {self.name!r} are not a JSON schema: {error.message}") from error
+        # JSON schema counts 3.0 as an integer; Python does not, and a tool that is handed one may break on it.
+        strict = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, x: type(x) is int)
+        return extend(Draft202012Validator, type_checker=strict)(dict(self.parameters))
 
     def to_openai(self) -> dict[str, Any]:
         """Return the tool in the shape of the OpenAI `tools` parameter and of chat templates."""
@@ -107,7 +111,8 @@ def tool(method: F) -> F:
     """Mark a method of an environment as a tool that the policy may call.
 
     The method's type hints and Google docstring become the tool's schema. It returns the text that the policy is
-    shown, and raises `InvalidArguments` for a call it refuses.
+    shown, and raises `InvalidArguments` for a call it refuses: anything else it raises is taken for a failure of the
+    infrastructure, which excludes the episode. It may be async.
     """
     method.__grpo_tool__ = True  # type: ignore[attr-defined]
     return method
@@ -123,30 +128,43 @@ def tool_methods(cls: type) -> dict[str, ToolSpec]:
     return found
 
 
+def use_tool(
+    call: ToolCall, specs: Mapping[str, ToolSpec], run: Callable[[ToolCall], str], *, turn: int, max_length: int
+) -> ToolUse:
+    """Check a call, run it, and say whose fault it was if nothing came of it.
+
+    Args:
+        call: What the policy asked for.
+        specs: The tools it may call, by name.
+        run: Runs a checked call and returns its result.
+        turn: Index of the turn.
+        max_length: Most characters of the result; the rest is cut off.
+    """
+    spec = specs.get(call.name)
+    if spec is None:
+        return ToolUse(call, f"Error: {_unknown(call.name, specs)}", False, turn)
+    checked = guard(spec.validate, call.arguments)
+    if isinstance(checked, Failure) and isinstance(checked.error, InvalidTool):
+        return ToolUse(call, checked.detail, False, turn, broken=True)
+    if isinstance(checked, Failure):
+        # Arguments that a check chokes on come from the policy, so they must not be able to exclude its episode.
+        return ToolUse(call, fit(f"Error: {checked.detail}", max_length), False, turn)
+    result = guard(run, call)
+    if not isinstance(result, Failure):
+        return ToolUse(call, fit(result, max_length), True, turn)
+    if result.status.has_value:
+        return ToolUse(call, fit(f"Error: {result.detail}", max_length), False, turn)
+    return ToolUse(call, fit(f"tool {call.name} failed: {result.detail}", max_length), False, turn, broken=True)
+
+
 def render_result(value: Any) -> str:
     """Return a tool's result as the text the model is shown: strings as they are, data as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _property(
-    label: str, parameter: inspect.Parameter, hints: Mapping[str, Any], described: Mapping[str, str]
-) -> dict[str, Any]:
-    from pydantic import TypeAdapter
-
-    if parameter.name not in hints:
-        raise InvalidTool(f"parameter {parameter.name!r} of tool {label!r} has no type hint; add one")
-    schema = dict(TypeAdapter(hints[parameter.name]).json_schema())
-    if parameter.default is not parameter.empty:
-        schema = {"default": parameter.default, **schema}
-    if parameter.name in described:
-        schema["description"] = described[parameter.name]
-    return schema
-
-
-_ARGUMENT = re.compile(r"^ {4}(\w+)(?: \([^)]*\))?: (.*(?:\n {8,}.*)*)", re.MULTILINE)
-
-
-def _described_arguments(docstring: str) -> dict[str, str]:
-    _, _, after = docstring.partition("\nArgs:\n")
-    block = re.split(r"\n(?=\S)", after)[0]
-    return {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(block)}
+def _unknown(name: str, specs: Mapping[str, ToolSpec]) -> str:
+    near = difflib.get_close_matches(name[:100], specs, n=1)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    shown = list(specs)[:_SHOWN_TOOLS]
+    more = f" and {len(specs) - len(shown)} more" if len(specs) > len(shown) else ""
+    return f"there is no tool {quote(name)}; {hint}tools: {', '.join(shown)}{more}"
