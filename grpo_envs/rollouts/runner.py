@@ -245,10 +245,10 @@ def run_rollouts(rollouts: AsyncRollouts, tasks: Iterable[Task], **options: Any)
         return run_sync(to_the_end())
     finally:
         left.set()
-        if not ended.is_set():
-            # Ctrl-C can strike between the start of the run and the place that would cancel it.
-            for loop, task in running:
-                loop.call_soon_threadsafe(_cancel_once, task)
+        if not ended.is_set() and running[0][0].is_running():
+            # In the background, Ctrl-C can strike between the start of the run and the place that would cancel it.
+            loop, task = running[0]
+            loop.call_soon_threadsafe(_cancel_once, task)
             ended.wait(_CLOSE_S)
 
 

@@ -189,12 +189,11 @@ class Breaking(Counting):
     [
         ("reset", "reset failed: ConnectionError: reset of t{}"),
         ("step", "step failed: ConnectionError: step of t{}"),
-        ("exit-step", "step failed: it ended the thread"),
-        ("exit-reset", "reset failed: it ended the thread"),
+        ("exit-step", "step failed: SystemExit: 3"),
+        ("exit-reset", "reset failed: SystemExit: 3"),
         ("close", None),
     ],
 )
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 async def test_a_crash_of_an_environment_stays_in_its_episode(place: str, cause: str | None) -> None:
     traces = await run(Breaking, OraclePolicy(), tasks(24, breaks=place), concurrency=4)
     for i, trace in enumerate(traces):
