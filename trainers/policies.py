@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from grpo_envs.policies.base import Reply, Request
+from rewards.boundary import Failure, guard
 from trainers.sampling import Drawn, sample
 
 if TYPE_CHECKING:
@@ -47,7 +48,9 @@ class TransformersPolicy:
         max_batch: int = 128,
         name: str | None = None,
     ) -> None:
-        """Name the model, which is loaded when it is first asked, or take one that is loaded.
+        """Load the model, or take one that is loaded.
+
+        "embedded" without an environment is made or loaded when the first request says which environment it is for.
 
         Args:
             model: "embedded", "smollm2-135m", a folder, a Hub id, or a model of transformers.
@@ -58,6 +61,10 @@ class TransformersPolicy:
             max_tokens: Most tokens of one turn.
             max_batch: Most conversations at once.
             name: What it is called in traces; the model's name when omitted.
+
+        Raises:
+            UnknownModel: If there is no such model.
+            MissingExtra: If it needs a package that is not installed.
         """
         if isinstance(model, str):
             self.name = name or f"transformers:{model}"
@@ -72,6 +79,8 @@ class TransformersPolicy:
         self._waiting: list[tuple[Request, asyncio.Future[Reply]]] = []
         self._worker: asyncio.Task[None] | None = None
         self._sessions: weakref.WeakKeyDictionary[LanguageEnv, _Session] = weakref.WeakKeyDictionary()
+        if model != "embedded" or env_id is not None:
+            self._ready(None)
 
     async def act(self, requests: Sequence[Request]) -> list[Reply]:
         """Return one reply per request, in order."""
@@ -89,24 +98,19 @@ class TransformersPolicy:
     async def _work(self) -> None:
         while self._waiting:
             batch, self._waiting = self._waiting[: self._max_batch], self._waiting[self._max_batch :]
-            try:
-                replies = await asyncio.to_thread(self.answer, [request for request, _ in batch])
-            except (RuntimeError, ValueError, IndexError, TypeError, KeyError) as error:
+            requests = [request for request, _ in batch]
+            replies = await asyncio.to_thread(guard, self.answer, requests)
+            if isinstance(replies, Failure):
                 for _, future in batch:
                     if not future.done():
-                        future.set_exception(error)
+                        future.set_exception(replies.error)
                 continue
             for (_, future), reply in zip(batch, replies, strict=True):
                 if not future.done():
                     future.set_result(reply)
 
     def answer(self, requests: Sequence[Request]) -> list[Reply]:
-        """Answer one batch of requests, in sync code.
-
-        Raises:
-            UnknownModel: If there is no such model.
-            MissingExtra: If it needs a package that is not installed.
-        """
+        """Answer one batch of requests, in sync code."""
         with self._lock:
             rendering = self._ready(requests[0].env)
             prompts = [self._prompt(rendering, request) for request in requests]
@@ -121,7 +125,7 @@ class TransformersPolicy:
             )
             return [self._reply(rendering, *row) for row in zip(requests, prompts, drawn, strict=True)]
 
-    def _ready(self, env: LanguageEnv) -> Rendering:
+    def _ready(self, env: LanguageEnv | None) -> Rendering:
         """Load the model the first time."""
         if self._rendering is None:
             from trainers.models import end_ids, load, resolve_model
@@ -129,7 +133,7 @@ class TransformersPolicy:
 
             if isinstance(self._source, str):
                 env_id, env_args = self._env_id, self._env_args
-                if env_id is None and env.spec is not None:
+                if env_id is None and env is not None and env.spec is not None:
                     env_id, env_args = env.spec.id, env.spec.kwargs
                 path = resolve_model(self._source, env_id=env_id, env_args=env_args)
                 self._model, self._tokenizer = load(path)
