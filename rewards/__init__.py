@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from rewards.bounds import Bounds
 from rewards.combinators import clip, first_of, gate, group, penalty, per_turn, scale, schedule, weighted
-from rewards.errors import Malformed, PolicyLimit, Skip
+from rewards.errors import Malformed, PolicyLimit, RewardError, Skip, VerifierBroken
 from rewards.registry import make, names, register
 from rewards.reward import Reward, reward
 from rewards.sample import Message, Sample, ToolCall, ToolUse, Turn
 from rewards.score import Part, Score
+from rewards.spec import build
 from rewards.status import Status
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "Part",
     "PolicyLimit",
     "Reward",
+    "RewardError",
     "Sample",
     "Score",
     "Skip",
@@ -25,6 +27,8 @@ __all__ = [
     "ToolCall",
     "ToolUse",
     "Turn",
+    "VerifierBroken",
+    "build",
     "clip",
     "first_of",
     "gate",

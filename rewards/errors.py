@@ -6,6 +6,7 @@ __all__ = [
     "InvalidBounds",
     "InvalidReward",
     "InvalidScore",
+    "InvalidSpec",
     "Malformed",
     "MissingField",
     "PolicyLimit",
@@ -31,6 +32,10 @@ class InvalidScore(RewardError, ValueError):
 
 class InvalidReward(RewardError, TypeError):
     """Raised when a reward is declared wrongly, such as a verifier with an unusable signature."""
+
+
+class InvalidSpec(RewardError, ValueError):
+    """Raised when plain data does not describe a tree of rewards."""
 
 
 class MissingField(RewardError, LookupError):

@@ -8,11 +8,11 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias, cast, overload
+from typing import Any, TypeAlias, overload
 
 from rewards.boundary import Failure, guard, guard_async
 from rewards.bounds import Bounds
-from rewards.errors import InvalidReward
+from rewards.errors import InvalidBounds, InvalidReward
 from rewards.sample import Sample
 from rewards.score import Part, Score
 from rewards.sync import run_sync
@@ -73,9 +73,9 @@ class FunctionReward(Reward):
         self.name = name
         self.bounds = bounds
         self._function = function
-        self._malformed = bounds.clamp(malformed)
+        self.malformed = malformed
         self._thread = thread
-        self._is_async = inspect.iscoroutinefunction(function)
+        self._is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
         self._required, self._optional, self._takes_all = _parameters(function)
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
@@ -84,25 +84,20 @@ class FunctionReward(Reward):
         """Judge each sample: async functions and threads at once, plain functions one after another."""
         if self._is_async or self._thread:
             return list(await asyncio.gather(*map(self._score_one, batch)))
-        return [self._judge(sample, lambda s: guard(self._verdict, s)) for sample in batch]
+        return [await self._score_one(sample) for sample in batch]
 
     async def _score_one(self, sample: Sample) -> Score:
         started = time.perf_counter()
-        if self._is_async:
-            result: Any = await guard_async(self._verdict_async, sample)
-        else:
+        if self._thread and not self._is_async:
             result = await asyncio.to_thread(guard, self._verdict, sample)
+        else:
+            result = guard(self._verdict, sample)
+        if inspect.isawaitable(result):
+            result = await guard_async(_awaited, result)
         return self._to_score(result, time.perf_counter() - started)
-
-    def _judge(self, sample: Sample, call: Callable[[Sample], Any]) -> Score:
-        started = time.perf_counter()
-        return self._to_score(call(sample), time.perf_counter() - started)
 
     def _verdict(self, sample: Sample) -> Any:
         return self._function(**self._arguments(sample))
-
-    async def _verdict_async(self, sample: Sample) -> Any:
-        return await cast("Awaitable[Any]", self._function(**self._arguments(sample)))
 
     def _arguments(self, sample: Sample) -> dict[str, Any]:
         """Fill the function's parameters by name from the sample and its task row."""
@@ -116,6 +111,9 @@ class FunctionReward(Reward):
 
     def _to_score(self, result: Any, ran_s: float) -> Score:
         if isinstance(result, Score):
+            if result.value is not None and result.value not in self.bounds:
+                text = f"{self.name}: value {result.value} is outside the declared bounds {self.bounds}"
+                return Score.failed(text, ran_s=ran_s)
             return result if result.ran_s else replace(result, ran_s=ran_s)
         if isinstance(result, Failure):
             return self._from_failure(result, ran_s)
@@ -130,7 +128,7 @@ class FunctionReward(Reward):
         return Part(float(result), bounds=self.bounds)
 
     def _from_failure(self, failure: Failure, ran_s: float) -> Score:
-        value = self._malformed if failure.status.has_value else None
+        value = self.malformed if failure.status.has_value else None
         part = Part(value, bounds=self.bounds, status=failure.status, detail=failure.detail)
         return Score.of({self.name: part}, detail=f"{self.name}: {failure.detail}", ran_s=ran_s)
 
@@ -142,7 +140,7 @@ def reward(
     *,
     name: str | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
-    malformed: float = 0.0,
+    malformed: float | None = None,
     thread: bool = False,
 ) -> Callable[[Verifier], FunctionReward]: ...
 def reward(
@@ -151,7 +149,7 @@ def reward(
     *,
     name: str | None = None,
     bounds: tuple[float, float] = (0.0, 1.0),
-    malformed: float = 0.0,
+    malformed: float | None = None,
     thread: bool = False,
 ) -> FunctionReward | Callable[[Verifier], FunctionReward]:
     """Make a reward out of a function of one sample.
@@ -165,7 +163,8 @@ def reward(
         function: The verifier.
         name: Name of the reward; the function's own when omitted.
         bounds: The range of the returned values.
-        malformed: Value of a sample whose output could not be read or exceeded a limit.
+        malformed: Value of a sample whose output could not be read or exceeded a limit; the lowest of the bounds when
+            omitted, so that unreadable output is never worth more than wrong output.
         thread: Run a blocking function in a thread, so that the samples of a batch overlap.
 
     Returns:
@@ -173,6 +172,7 @@ def reward(
 
     Raises:
         InvalidReward: If the function has positional-only parameters or `*args`.
+        InvalidBounds: If the bounds are empty or not finite, or `malformed` lies outside them.
 
     >>> @reward
     ... def exact(completion: str, answer: str) -> bool:
@@ -182,12 +182,20 @@ def reward(
     >>> exact.score_sync([Sample("7", {})])[0].status.name
     'INFRA_ERROR'
     """
+    interval = Bounds(*bounds)
+    lowest = interval.low if malformed is None else float(malformed)
+    if lowest not in interval:
+        raise InvalidBounds(f"malformed={malformed} is outside bounds=({interval.low}, {interval.high}); widen them")
 
     def decorate(verifier: Verifier) -> FunctionReward:
         label = str(name or getattr(verifier, "__name__", type(verifier).__name__))
-        return FunctionReward(verifier, name=label, bounds=Bounds(*bounds), malformed=malformed, thread=thread)
+        return FunctionReward(verifier, name=label, bounds=interval, malformed=lowest, thread=thread)
 
     return decorate if function is None else decorate(function)
+
+
+async def _awaited(verdict: Awaitable[Any]) -> Any:
+    return await verdict
 
 
 _SAMPLE_FIELDS = frozenset(Sample.__dataclass_fields__) | {"sample", "tool_uses"}
@@ -198,7 +206,11 @@ def _parameters(function: Verifier) -> tuple[tuple[str, ...], tuple[str, ...], b
     required: list[str] = []
     optional: list[str] = []
     takes_all = False
-    for parameter in inspect.signature(function).parameters.values():
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError as error:
+        raise InvalidReward(f"{function!r} does not say its parameters; wrap it in a function of your own") from error
+    for parameter in parameters:
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.VAR_POSITIONAL):
             raise InvalidReward(
                 f"parameter {parameter} of {function!r} cannot be filled by name; make it a named parameter"

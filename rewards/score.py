@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypedDict
@@ -46,7 +46,8 @@ class Part:
         Raises:
             InvalidScore: If the contract is broken.
         """
-        _check_value(self.value, self.status, "part")
+        object.__setattr__(self, "value", _number(self.value, self.status, "part"))
+        object.__setattr__(self, "weight", float(self.weight))
         if not math.isfinite(self.weight):
             raise InvalidScore(f"a part's weight must be finite, got {self.weight}")
         if self.value is not None and self.value not in self.bounds:
@@ -105,9 +106,13 @@ class Score:
         Raises:
             InvalidScore: If the value contradicts the status or the parts, or a time is negative or not finite.
         """
-        _check_value(self.value, self.status, "score")
+        object.__setattr__(self, "value", _number(self.value, self.status, "score"))
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
+        object.__setattr__(self, "turns", tuple(map(float, self.turns)))
         if self.value is not None and self.parts:
+            broken = [n for n, p in self.parts.items() if p.weight and p.status is Status.INFRA_ERROR]
+            if broken:
+                raise InvalidScore(f"a total of {self.value} stands on parts that broke: {', '.join(broken)}")
             total = _total(self.parts)
             if not math.isclose(total, self.value, rel_tol=1e-9, abs_tol=1e-9):
                 raise InvalidScore(f"value {self.value} is not the sum of its weighted parts, {total}")
@@ -163,6 +168,10 @@ class Score:
         """Return part values by name, NaN where a part has none: a shape that survives vector batching."""
         return {name: math.nan if part.value is None else part.value for name, part in self.parts.items()}
 
+    def __reduce__(self) -> tuple[Callable[[Mapping[str, Any]], Score], tuple[dict[str, Any]]]:
+        """Pickle by plain data: a read-only mapping cannot be pickled."""
+        return Score.from_dict, (self.to_dict(),)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the score as plain JSON data; `Score.from_dict` reads it back."""
         return {
@@ -191,27 +200,35 @@ class Score:
         Raises:
             InvalidScore: If the data breaks the contract of a score.
         """
-        parts = {
-            name: Part(p["value"], p["weight"], Bounds(*p["bounds"]), Status(p["status"]), p["detail"])
-            for name, p in data["parts"].items()
-        }
-        return cls(
-            data["value"],
-            Status(data["status"]),
-            parts,
-            data["detail"],
-            data["queued_s"],
-            data["ran_s"],
-            tuple(data.get("turns", ())),
-        )
+        try:
+            return cls(
+                data["value"],
+                Status(data["status"]),
+                {
+                    name: Part(p["value"], p["weight"], Bounds(*p["bounds"]), Status(p["status"]), p["detail"])
+                    for name, p in data["parts"].items()
+                },
+                data["detail"],
+                data["queued_s"],
+                data["ran_s"],
+                tuple(data.get("turns", ())),
+            )
+        except InvalidScore:
+            raise
+        except (AttributeError, LookupError, OverflowError, TypeError, ValueError) as error:
+            raise InvalidScore(f"no score can be read from {str(data)[:200]}: {error!r}") from error
 
 
 def _total(parts: Mapping[str, Part]) -> float:
     return math.fsum(part.contribution for part in parts.values())
 
 
-def _check_value(value: float | None, status: Status, noun: str) -> None:
+def _number(value: float | None, status: Status, noun: str) -> float | None:
+    """Return the value as a plain float: neither a bool nor an array's scalar travels on."""
     if (value is not None) != status.has_value:
         raise InvalidScore(f"a {noun} of status {status.value} {'needs a number' if value is None else 'has no value'}")
-    if value is not None and not math.isfinite(value):
+    if value is None:
+        return None
+    if not math.isfinite(value):
         raise InvalidScore(f"a {noun}'s value must be finite, got {value}")
+    return float(value)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any, TypeVar
 
 __all__ = ["run_sync"]
@@ -30,7 +31,7 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     """
     running = _running_loop()
     if running is None:
-        return _own_loop().run_until_complete(coroutine)
+        return _run_here(_own_loop(), coroutine)
     loop = _background_loop(os.getpid())
     if running is loop:
         coroutine.close()
@@ -40,6 +41,19 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
         return future.result()
     except BaseException:
         future.cancel()
+        raise
+
+
+def _run_here(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine on this thread's loop; an interrupt cancels it, so that it does not linger in the loop."""
+    task = loop.create_task(coroutine)
+    try:
+        return loop.run_until_complete(task)
+    except BaseException:
+        if not task.done():
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                loop.run_until_complete(task)
         raise
 
 

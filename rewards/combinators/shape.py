@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from rewards.bounds import Bounds
-from rewards.combinators.base import PartBounds, named, named_bounds, score_child
+from rewards.combinators.base import PartBounds, merge, named, named_bounds, score_child, times, weighed
 from rewards.errors import InvalidReward
 from rewards.reward import Reward
 from rewards.sample import Sample
@@ -37,12 +37,13 @@ class Clip(Reward):
             return replace(score, parts=parts)
         value = self._window.clamp(score.value)
         own = Part(value, bounds=self.bounds, status=score.status, detail=score.detail)
-        return replace(score, value=value, parts={self.name: own, **parts})
+        return replace(score, value=value, parts=merge([(self.name, own), *parts.items()]))
 
     @property
     def part_bounds(self) -> PartBounds:
         """Return the bounds of the clipped total, and of the inner parts at weight 0."""
-        return {self.name: (1.0, self.bounds), **named_bounds("inner", self._reward, 0.0)}
+        inner = named_bounds("inner", self._reward, 0.0)
+        return merge([(self.name, (1.0, self.bounds)), *inner.items()])
 
     def children(self) -> Mapping[str, Reward]:
         """Return the inner reward."""
@@ -64,18 +65,20 @@ class Scale(Reward):
 
     def _scale(self, score: Score) -> Score:
         parts = {k: p.reweighted(self._factor) for k, p in named(self.name, self._reward, score).items()}
-        if score.value is None:
-            return replace(score, parts=parts)
-        if self._offset:
-            parts["offset"] = Part(self._offset, bounds=Bounds(self._offset, self._offset), status=score.status)
+        status = weighed(score.status, self._factor)
+        if self._offset and status.has_value:
+            offset = Part(self._offset, bounds=Bounds(self._offset, self._offset), status=status)
+            parts = merge([*parts.items(), ("offset", offset)])
         turns = tuple(turn * self._factor for turn in score.turns)
-        return replace(score, value=score.value * self._factor + self._offset, parts=parts, turns=turns)
+        return Score.of(parts, status=status, detail=score.detail, turns=turns, **times([score]))
 
     @property
     def part_bounds(self) -> PartBounds:
         """Return the bounds of the inner parts, with scaled weights, and of the offset."""
-        offset = {"offset": (1.0, Bounds(self._offset, self._offset))} if self._offset else {}
-        return {**named_bounds(self.name, self._reward, self._factor), **offset}
+        inner = named_bounds(self.name, self._reward, self._factor)
+        if not self._offset:
+            return inner
+        return merge([*inner.items(), ("offset", (1.0, Bounds(self._offset, self._offset)))])
 
     def children(self) -> Mapping[str, Reward]:
         """Return the inner reward."""
@@ -114,8 +117,9 @@ class Schedule(Reward):
 
     def _weigh(self, score: Score, weight: float) -> Score:
         parts = {k: p.reweighted(weight) for k, p in named(self.name, self._reward, score).items()}
-        value = None if score.value is None else score.value * weight
-        return replace(score, value=value, parts=parts, turns=tuple(turn * weight for turn in score.turns))
+        status = weighed(score.status, weight)
+        turns = tuple(turn * weight for turn in score.turns)
+        return Score.of(parts, status=status, detail=score.detail, turns=turns, **times([score]))
 
     @property
     def part_bounds(self) -> PartBounds:
@@ -129,17 +133,37 @@ class Schedule(Reward):
 
 
 def clip(reward: Reward, low: float, high: float) -> Reward:
-    """Return `min(max(reward, low), high)`."""
+    """Return `min(max(reward, low), high)`; turn rewards are passed on as they are.
+
+    Raises:
+        InvalidBounds: If the window is empty or not finite.
+
+    >>> from rewards import Sample, reward
+    >>> short = clip(reward(lambda completion: len(completion) / 10), 0.2, 0.8)
+    >>> [score.value for score in short.score_sync([Sample(""), Sample("x" * 5), Sample("x" * 10)])]
+    [0.2, 0.5, 0.8]
+    """
     return Clip(reward, low, high)
 
 
 def scale(reward: Reward, factor: float, offset: float = 0.0) -> Reward:
-    """Return `factor * reward + offset`."""
+    """Return `factor * reward + offset`, part by part.
+
+    Raises:
+        InvalidBounds: If the factor or the offset is not finite.
+
+    >>> from rewards import Sample, reward
+    >>> signed = scale(reward(lambda completion, answer: completion == answer), 2.0, offset=-1.0)
+    >>> signed.score_sync([Sample("8", {"answer": "7"})])[0].value, signed.bounds.high
+    (-1.0, 1.0)
+    """
     return Scale(reward, factor, offset)
 
 
 def schedule(reward: Reward, points: Sequence[tuple[int, float]]) -> Reward:
     """Return `reward` times a weight that is piecewise linear in the sample's training step.
+
+    At weight 0 the reward is a metric, and one that breaks does not cost the sample.
 
     Args:
         reward: The reward.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Literal, TypeAlias
 
 from rewards.bounds import Bounds
@@ -27,6 +28,8 @@ class PerTurn(Reward):
             raise InvalidReward(f"reduce must be mean, sum or last, got {reduce!r}")
         if not 0 < gamma <= 1:
             raise InvalidReward(f"gamma must be in (0, 1], got {gamma}")
+        if max_turns is not None and max_turns < 1:
+            raise InvalidReward(f"max_turns must be at least 1, got {max_turns}")
         if reduce == "sum" and max_turns is None:
             raise InvalidReward("a sum over turns is bounded only if max_turns says how many there can be")
         self.name = reward.name
@@ -41,25 +44,30 @@ class PerTurn(Reward):
 
     async def score(self, batch: Sequence[Sample]) -> list[Score]:
         """Score every turn of every sample in one batch, then reduce sample by sample."""
-        spans = [min(len(s.turns), self._max_turns or len(s.turns)) for s in batch]
-        flat = [sample.at_turn(i) for sample, n in zip(batch, spans, strict=True) for i in range(n)]
-        scores = await score_child(self._reward, flat) if flat else []
-        results: list[Score] = []
-        position = 0
-        for n in spans:
-            results.append(self._combine(scores[position : position + n]))
-            position += n
-        return results
+        views = [self._views(sample) for sample in batch]
+        scores = iter(await score_child(self._reward, [view for episode in views for view in episode]))
+        return [
+            self._combine(list(islice(scores, len(episode))), len(sample.turns))
+            for sample, episode in zip(batch, views, strict=True)
+        ]
 
-    def _combine(self, scores: Sequence[Score]) -> Score:
-        if not scores:
-            return Score.of({self.name: Part(0.0, bounds=self.bounds, detail="the episode has no turns")})
+    def _views(self, sample: Sample) -> list[Sample]:
+        if not sample.turns:
+            return [sample]
+        return [sample.at_turn(i) for i in range(len(sample.turns))[: self._max_turns]]
+
+    def _combine(self, scores: Sequence[Score], turns: int) -> Score:
         status = Status.worst(score.status for score in scores)
         detail = next((score.detail for score in scores if score.status is status), "")
+        over = max(0, turns - len(scores))
+        if over and status.has_value:
+            status = Status.worst([status, Status.POLICY_LIMIT])
+            detail = f"{turns} turns, of which the last {over} are over max_turns={self._max_turns} and count nothing"
         values = [0.0 if score.value is None else score.value for score in scores]
         total = self._total(values) if status.has_value else None
         part = Part(total, bounds=self.bounds, status=status, detail=detail)
-        return Score.of({self.name: part}, detail=detail, turns=tuple(values), **times(scores))
+        credit = (*values, *[0.0] * over)
+        return Score.of({self.name: part}, detail=detail, turns=credit, **times(scores))
 
     def _total(self, values: Sequence[float]) -> float:
         if self._reduce == "last":
@@ -81,6 +89,10 @@ class PerTurn(Reward):
 def per_turn(reward: Reward, *, reduce: Reduce = "mean", gamma: float = 1.0, max_turns: int | None = None) -> Reward:
     """Score each turn of an episode with `reward`, and report each turn's value in `Score.turns`.
 
+    A sample without turns is one turn: its completion. A turn that the reward skips counts 0; if it skips all of them,
+    so does the total. One broken turn makes the total `INFRA_ERROR`. Turns over `max_turns` count nothing and make it
+    `POLICY_LIMIT`. With `gamma`, turn t of n counts gamma^t in a sum and gamma^t / n in a mean.
+
     Values are not normalised by turn index: where the policy decides when to stop, that is biased.
 
     Args:
@@ -91,5 +103,11 @@ def per_turn(reward: Reward, *, reduce: Reduce = "mean", gamma: float = 1.0, max
 
     Raises:
         InvalidReward: If the reduction, the discount or the bound is unusable.
+
+    >>> from rewards import Sample, Turn, reward
+    >>> short = per_turn(reward(lambda completion: len(completion) < 4), reduce="sum", max_turns=8)
+    >>> score = short.score_sync([Sample("", turns=(Turn("yes"), Turn("perhaps"), Turn("no")))])[0]
+    >>> score.value, score.turns, short.bounds.high
+    (2.0, (1.0, 0.0, 1.0), 8.0)
     """
     return PerTurn(reward, reduce, gamma, max_turns)

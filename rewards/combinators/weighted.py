@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Mapping, Sequence
-from functools import reduce
-from operator import add
 
 from rewards.bounds import Bounds
-from rewards.combinators.base import PartBounds, named, named_bounds, score_child, times
+from rewards.combinators.base import PartBounds, merge, named, named_bounds, score_child, times, turn_sum
 from rewards.errors import InvalidReward
 from rewards.reward import Reward
 from rewards.sample import Sample
@@ -27,9 +26,7 @@ class Weighted(Reward):
             raise InvalidReward("a weighted sum needs at least one reward")
         self.name = name
         self._rewards = dict(rewards)
-        self.bounds = reduce(add, (weight * child.bounds for weight, child in self._rewards.values()))
-        if any(_skippable(child) for _, child in self._rewards.values()):
-            self.bounds = self.bounds | Bounds(0.0, 0.0)
+        self.bounds = _reach([weight * child.bounds for weight, child in self._rewards.values() if weight])
 
     async def score(self, batch: Sequence[Sample]) -> list[Score]:
         """Score the batch with every child at once, and add up sample by sample."""
@@ -38,23 +35,22 @@ class Weighted(Reward):
         return [self._total(scores) for scores in zip(*columns, strict=True)]
 
     def _total(self, scores: Sequence[Score]) -> Score:
-        parts: dict[str, Part] = {}
-        statuses: list[Status] = []
+        pairs: list[tuple[str, Part]] = []
+        details: list[tuple[Status, str]] = []
         for (key, (weight, child)), score in zip(self._rewards.items(), scores, strict=True):
-            for part, value in named(key, child, score).items():
-                parts[part] = value.reweighted(weight if score.status.has_value else 0.0)
-            if weight:
-                statuses.append(score.status)
-        status = Status.worst(statuses or [score.status for score in scores])
-        return Score.of(parts, status=status, **times(scores))
+            factor = weight if score.status.has_value else 0.0
+            pairs += [(name, part.reweighted(factor)) for name, part in named(key, child, score).items()]
+            details += [(score.status, f"{key}: {score.detail}")] if score.detail and weight else []
+        status = _status([(weight, s.status) for (weight, _), s in zip(self._rewards.values(), scores, strict=True)])
+        turns = turn_sum((weight, s) for (weight, _), s in zip(self._rewards.values(), scores, strict=True))
+        detail = "; ".join(text for cause, text in details if cause is status)
+        return Score.of(merge(pairs), status=status, detail=detail, turns=turns, **times(scores))
 
     @property
     def part_bounds(self) -> PartBounds:
         """Return the weight and bounds of every part of every child."""
-        found: dict[str, tuple[float, Bounds]] = {}
-        for key, (weight, child) in self._rewards.items():
-            found.update(named_bounds(key, child, weight))
-        return found
+        children = self._rewards.items()
+        return merge(pair for key, (weight, child) in children for pair in named_bounds(key, child, weight).items())
 
     def children(self) -> Mapping[str, Reward]:
         """Return the rewards by name."""
@@ -65,7 +61,8 @@ def weighted(*, name: str = "weighted", **rewards: Reward | tuple[float, Reward]
     """Return the weighted sum of rewards.
 
     The total's status is the worst of the children's that have weight: one that broke makes the total `INFRA_ERROR`,
-    one of weight 0 is a metric and cannot. A skipped child adds nothing; nothing is renormalised.
+    one of weight 0 is a metric and cannot. A skipped child adds nothing; nothing is renormalised, so the bounds hold
+    for any part being skipped. If every child with weight is skipped, so is the total.
 
     Args:
         name: Name of the sum.
@@ -83,7 +80,10 @@ def weighted(*, name: str = "weighted", **rewards: Reward | tuple[float, Reward]
     """
     pairs: dict[str, tuple[float, Reward]] = {}
     for key, value in rewards.items():
-        weight, child = (1.0, value) if isinstance(value, Reward) else value
+        pair = (1.0, value) if isinstance(value, Reward) else value
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise InvalidReward(f"{key} must be a reward or (weight, reward), got {value!r}")
+        weight, child = pair
         if not isinstance(child, Reward) or not isinstance(weight, (int, float)):
             raise InvalidReward(f"{key} must be a reward or (weight, reward), got {value!r}")
         pairs[key] = (float(weight), child)
@@ -95,12 +95,28 @@ def penalty(reward: Reward, weight: float = 1.0) -> Reward:
 
     Raises:
         InvalidReward: If the weight is negative, which would make it a bonus.
+
+    >>> from rewards import Sample, reward
+    >>> long = penalty(reward(lambda completion: min(1.0, len(completion) / 10), name="long"), 0.5)
+    >>> long.score_sync([Sample("x" * 10)])[0].value, long.bounds.low
+    (-0.5, -0.5)
     """
     if weight < 0:
         raise InvalidReward(f"a penalty's weight must be >= 0, got {weight}; use weighted() for a bonus")
     return Weighted({reward.name: (-weight, reward)}, name=reward.name)
 
 
-def _skippable(child: Reward) -> bool:
-    """Return whether a child's contribution may be missing from a sum; any verifier may skip a task."""
-    return 0.0 not in child.bounds
+def _reach(ranges: Sequence[Bounds]) -> Bounds:
+    """Return the range of the sum of any of `ranges`, at least one: any verifier may skip a task, but not all do."""
+    lows, highs = [r.low for r in ranges] or [0.0], [r.high for r in ranges] or [0.0]
+    low = min(lows) if min(lows) > 0 else math.fsum(min(end, 0.0) for end in lows)
+    high = max(highs) if max(highs) < 0 else math.fsum(max(end, 0.0) for end in highs)
+    return Bounds(low, high)
+
+
+def _status(children: Sequence[tuple[float, Status]]) -> Status:
+    """Return the status of a total from its children's weights and statuses; metrics have no say in it."""
+    weighted = [status for weight, status in children if weight]
+    if weighted:
+        return Status.worst(weighted)
+    return Status.SKIPPED if all(status is Status.SKIPPED for _, status in children) else Status.SCORED
