@@ -108,12 +108,12 @@ def _are_equivalent(space_1: UnicodeText, space_2: Any) -> bool:
 
 
 @flatten.register(UnicodeText)
-def _flatten(space: UnicodeText, x: str) -> Any:
+def _flatten(space: UnicodeText, x: str) -> Any:  # type: ignore[misc]
     return x
 
 
 @unflatten.register(UnicodeText)
-def _unflatten(space: UnicodeText, x: Any) -> str:
+def _unflatten(space: UnicodeText, x: Any) -> str:  # type: ignore[misc]
     return str(x)
 
 

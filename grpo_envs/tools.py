@@ -81,8 +81,7 @@ class ToolSpec:
         error = best_match(self._validator.iter_errors(dict(arguments)))
         if error is not None:
             where = f"argument {'.'.join(map(str, error.absolute_path))!r}: " if error.absolute_path else ""
-            message = str(error.message).replace(repr(error.instance), quote(error.instance))
-            raise InvalidArguments(f"{self.name}: {where}{' '.join(message.split())[:300]}")
+            raise InvalidArguments(f"{self.name}: {where}{' '.join(_explain(error).split())[:300]}")
 
     @cached_property
     def _validator(self) -> Any:
@@ -160,6 +159,14 @@ def use_tool(
 def render_result(value: Any) -> str:
     """Return a tool's result as the text the model is shown: strings as they are, data as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _explain(error: Any) -> str:
+    """Return what is wrong, without the whole of a long value, and with the types that an optional one may have."""
+    shown = quote(error.instance)
+    if error.validator == "anyOf" and all("type" in each for each in error.validator_value):
+        return f"{shown} is not of type {' or '.join(repr(each['type']) for each in error.validator_value)}"
+    return str(error.message).replace(repr(error.instance), shown)
 
 
 def _unknown(name: str, specs: Mapping[str, ToolSpec]) -> str:
