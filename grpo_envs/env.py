@@ -118,11 +118,8 @@ class LanguageEnv(EpisodeHooks, gym.Env[str, str]):
 
     @property
     def _tools(self) -> Mapping[str, ToolSpec]:
-        cls = type(self)
-        if "_tool_cache" not in vars(cls):
-            cls._tool_cache = tool_methods(cls)  # type: ignore[attr-defined]
-        cache: Mapping[str, ToolSpec] = cls._tool_cache  # type: ignore[attr-defined]
-        return cache
+        cls: type = type(self)
+        return tool_methods(cls)
 
     @property
     def task(self) -> Task:

@@ -7,7 +7,8 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from grpo_envs.errors import InvalidArguments, InvalidTool
@@ -117,14 +118,18 @@ def tool(method: F) -> F:
     return method
 
 
-def tool_methods(cls: type) -> dict[str, ToolSpec]:
-    """Return the tools that `cls` marks with `tool`, by method name, in the order of their definition."""
+@cache
+def tool_methods(cls: type) -> Mapping[str, ToolSpec]:
+    """Return the tools that `cls` marks with `tool`, by method name, in the order of their definition.
+
+    They are read once for each class. Nothing is written on the class: environments are made in many threads.
+    """
     found: dict[str, ToolSpec] = {}
     for base in reversed(cls.__mro__):
         for name, member in vars(base).items():
             if getattr(member, "__grpo_tool__", False):
                 found[name] = ToolSpec.from_function(member)
-    return found
+    return MappingProxyType(found)
 
 
 def use_tool(

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grpo_envs import Task, TaskSet, call_text, make
+from grpo_envs import LanguageEnv, Task, TaskSet, call_text, make, tool
 from grpo_envs.errors import (
     EnvClosed,
     InvalidAction,
@@ -314,3 +314,41 @@ def test_an_environment_without_oracle_says_so(garden_class: Any) -> None:
         env.oracle_action()
     assert env.tools == ()
     assert env.step('{"name": "a", "arguments": {}}')[2], "without tools every text is an answer"
+
+
+def test_environments_of_a_new_class_can_be_used_from_many_threads_at_once() -> None:
+    import threading
+
+    for _ in range(20):
+
+        class Fresh(LanguageEnv):
+            def __init__(self) -> None:
+                super().__init__(TaskSet([Task("t", "p", "a")]), reward(lambda completion: 1.0, name="answer"))
+
+            @tool
+            def look(self, where: str) -> str:
+                """Look.
+
+                Args:
+                    where: Where.
+                """
+                return where
+
+        problems: list[BaseException] = []
+        barrier = threading.Barrier(8)
+
+        def play(cls: type = Fresh, barrier: threading.Barrier = barrier, into: list = problems) -> None:
+            env = cls()
+            barrier.wait()
+            try:
+                env.reset(seed=0)
+                env.step(call_text("look", where="x"))
+            except RuntimeError as error:
+                into.append(error)
+
+        threads = [threading.Thread(target=play) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert problems == []
