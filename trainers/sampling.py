@@ -61,10 +61,12 @@ def sample(
 
     rows = len(prompts)
     width = max(map(len, prompts))
-    if limit is not None:
-        max_new_tokens = max(1, min(max_new_tokens, limit - width))
+    # Each row has its own room: a long one must not cut short those that share its batch.
+    rooms = [max(1, min(max_new_tokens, (limit or len(p) + max_new_tokens) - len(p))) for p in prompts]
     uniforms = np.stack([np.random.default_rng(s).random(max_new_tokens) for s in (seeds or range(rows))])
-    state = _State(model, prompts, width, torch.tensor(sorted(set(end_ids)), dtype=torch.long, device=model.device))
+    state = _State(
+        model, prompts, rooms, width, torch.tensor(sorted(set(end_ids)), dtype=torch.long, device=model.device)
+    )
     training = model.training
     model.eval()
     try:
@@ -97,11 +99,13 @@ def _draw(logits: torch.Tensor, uniforms: np.ndarray, temperature: float) -> tup
 class _State:
     """The rows still being drawn, with their key-value cache."""
 
-    def __init__(self, model: Any, prompts: Sequence[Sequence[int]], width: int, ends: torch.Tensor) -> None:
+    def __init__(
+        self, model: Any, prompts: Sequence[Sequence[int]], rooms: Sequence[int], width: int, ends: torch.Tensor
+    ) -> None:
         import torch
         from transformers import DynamicCache
 
-        self._model, self._ends = model, ends
+        self._model, self._rooms, self._ends = model, rooms, ends
         # transformers 5.24 renamed the argument, and warns at every call about the old name.
         named = inspect.signature(model.forward).parameters
         self._cache_name = "cache" if "cache" in named else "past_key_values"
@@ -136,12 +140,12 @@ class _State:
         import torch
 
         ended = torch.isin(tokens, self._ends)
-        for row, token, logprob, end in zip(
-            self.alive.tolist(), tokens.tolist(), logprobs.tolist(), ended.tolist(), strict=True
-        ):
+        drawn = zip(self.alive.tolist(), tokens.tolist(), logprobs.tolist(), ended.tolist(), strict=True)
+        for at, (row, token, logprob, end) in enumerate(drawn):
             self.ids[row].append(token)
             self.logprobs[row].append(logprob)
             self.finished[row] = end
+            ended[at] |= len(self.ids[row]) >= self._rooms[row]
         ones = self._mask.new_ones((len(tokens), 1))
         self._input, self._position = tokens[:, None], self._position[:, -1:] + 1
         self._mask = torch.cat([self._mask, ones], dim=1)

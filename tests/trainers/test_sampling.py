@@ -39,6 +39,13 @@ def test_a_row_is_the_same_in_any_company(model: Any) -> None:
     assert [row.ids for row in together] == [row.ids for row in alone]
 
 
+def test_a_long_row_does_not_cut_the_others_short(model: Any) -> None:
+    prompts = [PROMPTS[0], PROMPTS[2] * 4]
+    rows = sample(model, prompts, end_ids=[], max_new_tokens=10, seeds=[3, 4], limit=22)
+    assert [len(row.ids) for row in rows] == [10, 2]
+    assert rows[0].ids == sample(model, prompts[:1], end_ids=[], max_new_tokens=10, seeds=[3])[0].ids
+
+
 def test_seeds_matter_and_repeat(model: Any) -> None:
     def draw(seed: int) -> list[int]:
         return sample(model, [PROMPTS[0]], end_ids=[1], max_new_tokens=12, seeds=[seed])[0].ids
