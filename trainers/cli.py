@@ -39,7 +39,7 @@ def train(
     ] = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=8, help="Most tokens of a rollout. [default: 96 for embedded, else 512]", show_default=False),
+        typer.Option(min=8, help="Most tokens of a rollout. [default: 128 for embedded, else 512]", show_default=False),
     ] = None,
     temperature: Annotated[float, typer.Option(min=0.01, help="Sampling temperature of rollouts.")] = 1.0,
     suite: Annotated[str | None, typer.Option(help="Task suite of the environment.")] = None,

@@ -48,7 +48,7 @@ def demonstrations(
         tasks: The tasks to demonstrate.
         n: How many.
         right_share: Share without a mistake.
-        mistakes: Relative frequency of "guess", "slip", "misread" and "garble".
+        mistakes: Relative frequency of each kind of mistake; see `demonstrate`.
         seed: The demonstrations are a function of it.
 
     Raises:
@@ -68,7 +68,8 @@ def demonstrate(env: LanguageEnv, task: Task, kind: str, rng: np.random.Generato
     """Play one episode by the oracle, with a mistake of `kind` in it.
 
     "guess" answers at once, wrongly. "slip" spoils an argument of one call and believes what comes back. "misread"
-    spoils the final answer. "garble" writes one call that cannot be read, then guesses.
+    spoils the final answer. "garble" writes one call that cannot be read, then guesses; "stumble" writes one too, then
+    does it right.
 
     Args:
         env: The environment; its current episode is lost.
@@ -88,16 +89,7 @@ def demonstrate(env: LanguageEnv, task: Task, kind: str, rng: np.random.Generato
     done = False
     while not done:
         turn = len(env.turns)
-        action = _next_action(env, plan, believed)
-        if kind == "guess" or (kind == "garble" and turn > mistake_at):
-            action = spoiled(plan.actions[-1], rng)
-        elif kind == "garble" and turn == mistake_at and calls:
-            action = garbled(action, rng)
-        elif kind == "slip" and turn == mistake_at:
-            action = slipped(action, rng)
-        elif kind != "right" and isinstance(parse_action(action), Answer) and not believed:
-            action = spoiled(action, rng)
-        action = as_call(action)
+        action = as_call(_written(env, plan, kind, mistake_at, believed, rng))
         done = _play(env, action, messages)
         if kind == "slip" and turn == mistake_at and turn < calls:
             believed[plan.observations[turn]] = env.turns[-1].observation
@@ -124,13 +116,26 @@ def _oracle_plan(env: LanguageEnv) -> _Plan:
     return _Plan(tuple(actions), tuple(observations))
 
 
-def _next_action(env: LanguageEnv, plan: _Plan, believed: Mapping[str, str]) -> str:
-    turn = len(env.turns)
-    action = plan.actions[turn] if turn < len(plan.actions) else plan.actions[-1]
+def _written(
+    env: LanguageEnv, plan: _Plan, kind: str, mistake_at: int, believed: Mapping[str, str], rng: np.random.Generator
+) -> str:
+    """Return the next action of a demonstration of `kind`."""
+    turn, last = len(env.turns), len(plan.actions) - 1
+    fumbles = kind in ("garble", "stumble") and last > 0
+    if fumbles and turn == mistake_at:
+        return garbled(plan.actions[turn], rng)
+    if kind == "guess" or (kind == "garble" and turn > mistake_at):
+        return spoiled(plan.actions[-1], rng)
+    # A call that could not be read changed nothing, so whoever stumbled is one turn behind the plan.
+    action = plan.actions[min(last, turn - (fumbles and turn > mistake_at))]
     # What a wrong call answered is carried on, so that a mistake is consistent with what the policy has seen.
     for right, wrong in believed.items():
         if right and not wrong.startswith("Error"):
             action = action.replace(right, wrong)
+    if kind == "slip" and turn == mistake_at:
+        return slipped(action, rng)
+    if kind not in ("right", "stumble") and isinstance(parse_action(action), Answer) and not believed:
+        return spoiled(action, rng)
     return action
 
 

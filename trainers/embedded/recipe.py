@@ -9,7 +9,7 @@ __all__ = ["Recipe"]
 
 
 def _mistakes() -> Mapping[str, float]:
-    return {"guess": 0.70, "slip": 0.20, "misread": 0.05, "garble": 0.05}
+    return {"guess": 0.65, "slip": 0.20, "misread": 0.05, "garble": 0.05, "stumble": 0.05}
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Recipe:
     skill_steps: int = 800
     skill_target: float = 0.98
     mixed_demos: int = 4_000
-    mixed_steps: int = 150
+    mixed_steps: int = 250
     right_share: float = 0.35
     mistakes: Mapping[str, float] = field(default_factory=_mistakes)
     batch: int = 48

@@ -50,7 +50,7 @@ class TrainOptions:
     group_size: int = 8
     batch: int = 64
     lr: float = 1e-4
-    max_tokens: int = 96
+    max_tokens: int = 128
     temperature: float = 1.0
     eval_tasks: int = 200
     eval_samples: int = 4
