@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
+import importlib.util
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from grpo_envs.errors import GrpoEnvsError, MissingExtra
 from trainers.train.options import TrainOptions
 
-__all__ = ["grpo_config"]
+__all__ = ["UnknownTrlArgument", "grpo_config"]
+
+
+class UnknownTrlArgument(GrpoEnvsError, ValueError):
+    """Raised when `trl.GRPOConfig` has no argument of a name, or refuses its value."""
 
 
 def grpo_config(options: TrainOptions, folder: Path) -> Any:
@@ -15,6 +23,10 @@ def grpo_config(options: TrainOptions, folder: Path) -> Any:
 
     No KL term and a constant learning rate: runs are short. Mixed precision and gradient checkpointing only on a GPU,
     where they pay.
+
+    Raises:
+        UnknownTrlArgument: If TRL does not take what the options pass on to it.
+        MissingExtra: If vLLM is asked for and not installed.
     """
     import torch
     from trl import GRPOConfig
@@ -44,4 +56,15 @@ def grpo_config(options: TrainOptions, folder: Path) -> Any:
         "disable_tqdm": True,
         "dataloader_pin_memory": gpu,
     }
-    return GRPOConfig(**{**arguments, **options.trl})
+    if options.trl.get("use_vllm") and importlib.util.find_spec("vllm") is None:
+        raise MissingExtra("generating with vLLM needs a GPU and: pip install 'trl[vllm]'")
+    known = {each.name for each in fields(GRPOConfig)}
+    for name in options.trl:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {near[0]!r}?" if near else ""
+            raise UnknownTrlArgument(f"trl.GRPOConfig has no argument {name!r}{hint}")
+    try:
+        return GRPOConfig(**{**arguments, **options.trl})
+    except (TypeError, ValueError) as error:
+        raise UnknownTrlArgument(f"trl.GRPOConfig refuses its arguments: {error}") from error

@@ -122,7 +122,9 @@ def run_training(options: TrainOptions, folder: Path, display: ProgressDisplay, 
 def _run(options: TrainOptions, files: _Files, display: ProgressDisplay, checkpoint: Path | None) -> TrainResult:
     from grpo_envs.cli.environments import locate
     from trainers.models import load
+    from trainers.train.config import grpo_config
 
+    config = grpo_config(options, files.folder)
     # `MODULE:ID` registers the environment by importing the module; from here on its plain id will do.
     stage = replace(options, env=locate(options.env).id)
     model, tokenizer = load(_model_path(stage, display))
@@ -133,7 +135,7 @@ def _run(options: TrainOptions, files: _Files, display: ProgressDisplay, checkpo
         display.say(f"{env.tasks.name!r} is too small to keep tasks out: held-out figures are of training tasks")
     evaluate = _Evaluation(model, tokenizer, stage, list(held), display)
     before = (HeldOut.load(files.before) if checkpoint else None) or evaluate("before", files.before)
-    interrupted = _train(model, tokenizer, stage, env.tasks, files, display, checkpoint)
+    interrupted = _train(model, tokenizer, config, stage, env.tasks, files, display, checkpoint)
     after = None if interrupted else evaluate("after", files.after)
     steps = metrics.read(files.metrics)
     result = TrainResult(
@@ -199,6 +201,7 @@ def _model_path(options: TrainOptions, display: ProgressDisplay) -> str:
 def _train(
     model: Any,
     tokenizer: Any,
+    config: Any,
     options: TrainOptions,
     tasks: TaskSet,
     files: _Files,
@@ -207,7 +210,6 @@ def _train(
 ) -> bool:
     """Train, and return whether the user interrupted it."""
     from trainers.train.callback import StepCallback, catch_interrupt
-    from trainers.train.config import grpo_config
     from trainers.trl import EnvGRPOTrainer, EnvSpec
 
     split: Split = "train" if len(training_tasks(tasks)) < len(tasks) else "all"
@@ -228,7 +230,7 @@ def _train(
         trainer = EnvGRPOTrainer(
             model,
             spec,
-            grpo_config(options, files.folder),
+            config,
             trace_path=files.traces,
             processing_class=tokenizer,
             callbacks=[callback],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import signal
 import subprocess
@@ -55,13 +56,22 @@ def test_an_interrupt_leaves_a_run_that_can_be_finished(micro: str, folder: Path
         (["grpo_envs/Maths-v0"], 2, "did you mean"),
         ([ENV, "--batch", "10"], 2, "not a multiple"),
         (["--resume", "."], 2, "no run.json"),
+        ([ENV, "--trl-arg", "learning_rat=1", "--out", "OUT"], 2, "did you mean 'learning_rate'"),
+        ([ENV, "--trl-arg", "loss_type=7", "--trl-arg", "num_generations=1", "--out", "OUT"], 2, "refuses"),
     ],
 )
 def test_bad_usage_is_one_sentence(
-    arguments: list[str], code: int, message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert invoke(["train", *arguments]) == code
+    assert invoke(["train", *(str(tmp_path) if word == "OUT" else word for word in arguments)]) == code
     out, err = capsys.readouterr()
     assert out == ""
     assert message in err
     assert len(err.strip().splitlines()) == 1
+
+
+def test_vllm_is_asked_for_where_there_is_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    if importlib.util.find_spec("vllm") is not None:
+        pytest.skip("vllm is installed")
+    assert invoke(["train", ENV, "--use-vllm", "--out", str(tmp_path)]) == 3
+    assert "vllm" in capsys.readouterr().err
