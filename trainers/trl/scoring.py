@@ -63,7 +63,7 @@ class Scorer:
             started.add(unit)
             results.put((unit, await self._score_unit([samples[i] for i in units[unit]])))
 
-        asyncio.run_coroutine_threadsafe(run(), self._running_loop())
+        finishing = asyncio.run_coroutine_threadsafe(run(), self._running_loop())
         done: list[_Result] = []
         while len(done) < len(todo):
             try:
@@ -72,6 +72,8 @@ class Scorer:
                 stuck = (started or set(todo)) - {unit for unit, _ in done}
                 self.close()
                 return done + [(unit, self._late(len(units[unit]))) for unit in stuck]
+        # The last result is there a moment before the coroutine has ended: a loop stopped in between would say so.
+        finishing.result(_GRACE_S)
         return done
 
     async def _score_unit(self, samples: Sequence[Sample]) -> list[Score]:
