@@ -13,6 +13,7 @@ from pathlib import Path
 __all__ = ["Cgroups", "Group"]
 
 _PREFIX = "grpo-envs-"
+_PATIENCE_S = 2.0
 
 
 @dataclass(slots=True)
@@ -33,10 +34,10 @@ class Group:
         """Set what the whole tree may use, and forget what an earlier run used."""
         if self._limits != (memory_bytes, processes):
             for controller, folder in self.folders.items():
-                for name, value in self._settings(controller, memory_bytes, processes).items():
+                for name, value in self._settings(controller, memory_bytes, processes):
                     _write(folder / name, str(value))
             self._limits = (memory_bytes, processes)
-        self._oom_before = self._oom_kills()
+        self.take_oom()
         if self.version.get("memory") == 1:
             _write(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
 
@@ -58,12 +59,13 @@ class Group:
         text = _read(self.folders["memory"] / name)
         return int(text) if text.isdigit() else 0
 
-    @property
-    def was_oom(self) -> bool:
-        """Return whether the kernel killed a process of this run for memory."""
-        return self._oom_kills() > self._oom_before
+    def take_oom(self) -> bool:
+        """Return whether the kernel killed a process for memory since this was last asked."""
+        kills, before = self._oom_kills(), self._oom_before
+        self._oom_before = kills
+        return kills > before
 
-    def empty(self, timeout_s: float = 2.0) -> bool:
+    def empty(self, timeout_s: float) -> bool:
         """Wait until no process is left; return whether that came about."""
         deadline = time.monotonic() + timeout_s
         while any(_read(folder / "cgroup.procs") for folder in self.folders.values()):
@@ -78,12 +80,14 @@ class Group:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-    def _settings(self, controller: str, memory_bytes: int, processes: int) -> dict[str, int]:
+    def _settings(self, controller: str, memory_bytes: int, processes: int) -> list[tuple[str, int]]:
         if controller == "pids":
-            return {"pids.max": processes}
+            return [("pids.max", processes)]
         if self.version["memory"] == 2:
-            return {"memory.max": memory_bytes, "memory.swap.max": 0}
-        return {"memory.limit_in_bytes": memory_bytes, "memory.memsw.limit_in_bytes": memory_bytes}
+            return [("memory.max", memory_bytes), ("memory.swap.max", 0)]
+        both = "memory.memsw.limit_in_bytes"
+        # Memory may never exceed memory with swap, on the way up too: so the wider limit is lifted first.
+        return [(both, -1), ("memory.limit_in_bytes", memory_bytes), (both, memory_bytes)]
 
     def _oom_kills(self) -> int:
         if "memory" not in self.folders:
@@ -100,6 +104,7 @@ class Cgroups:
         """Find what this machine has; `controllers` is empty where nothing can be written."""
         self._bases, self._versions = _find_bases()
         self._free: list[Group] = []
+        self._dying: list[Group] = []
         self._made = 0
         self._lock = threading.Lock()
         self._sweep()
@@ -114,6 +119,8 @@ class Cgroups:
         if not self._bases:
             return None
         with self._lock:
+            if not self._free and self._dying:
+                self._collect()
             if self._free:
                 return self._free.pop()
             self._made += 1
@@ -124,17 +131,24 @@ class Cgroups:
         return Group(folders, self._versions)
 
     def give_back(self, group: Group | None) -> None:
-        """Take a group back; one that does not empty is left to die out and not used again."""
-        if group is not None and group.empty():
+        """Take a group back; one that does not empty yet is used again when it has."""
+        if group is not None:
+            emptied = group.empty(_PATIENCE_S)
             with self._lock:
-                self._free.append(group)
+                (self._free if emptied else self._dying).append(group)
 
     def close(self) -> None:
-        """Remove every group that is free."""
+        """Remove every group that is free or has emptied by now."""
         with self._lock:
-            free, self._free = self._free, []
-        for group in free:
+            groups, self._free, self._dying = self._free + self._dying, [], []
+        for group in groups:
+            group.empty(_PATIENCE_S)
             group.remove()
+
+    def _collect(self) -> None:
+        emptied = [group for group in self._dying if group.empty(0)]
+        self._dying = [group for group in self._dying if group not in emptied]
+        self._free += emptied
 
     def _sweep(self) -> None:
         """Remove what processes that were killed have left behind."""

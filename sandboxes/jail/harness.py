@@ -6,12 +6,14 @@ in the jail at all, and a program that forges results forges only its own answer
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import sys
 import types
 from typing import Any
 
-from sandboxes.jail.frames import read_frame, write_frame
+from sandboxes.jail.frames import FrameReader, write_frame
 from sandboxes.values import TooLarge, decode, encode
 
 __all__ = ["serve"]
@@ -29,16 +31,19 @@ def serve(source: str, name: str, commands: int, results: int, budget: int) -> N
         results: Descriptor to write one result for each to, the first for loading the module.
         budget: Most items and characters of one result.
     """
+    # The init ignores interrupts, so that the program cannot end it; the program itself gets Python's own handler.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.set_int_max_str_digits(0)
     module = types.ModuleType(name)
     sys.modules[name] = module
     sys.argv = ["program.py"]
     namespace = module.__dict__
     namespace["__file__"] = "/work/program.py"
+    reader = FrameReader(commands)
     write_frame(results, _attempt(lambda: _load(source, namespace), budget))
     while True:
         try:
-            steps = read_frame(commands)
+            steps = json.loads(reader.read().decode("utf-8", "surrogatepass"))
         except EOFError:
             break
         if steps is None:
@@ -60,9 +65,12 @@ def _perform(steps: list[dict[str, Any]], namespace: dict[str, Any]) -> Any:
         elif "run" in step:
             exec(compile(step["run"], "<input>", "exec", dont_inherit=True), namespace)  # noqa: S102
             value = None
+        elif "cell" in step:
+            _cell(step["cell"], namespace)
+            value = None
         else:
             target = _resolve(step["target"], namespace)
-            arguments = [decode(item) for item in step.get("args", [])]
+            arguments = [decode(item) for item in step.get("args", ())]
             keywords = {key: decode(item) for key, item in step.get("kwargs", {}).items()}
             value = target(*arguments, **keywords)
         if "save" in step:
@@ -70,6 +78,27 @@ def _perform(steps: list[dict[str, Any]], namespace: dict[str, Any]) -> Any:
     if "save" in steps[-1]:
         return None
     return value
+
+
+def _cell(source: str, namespace: dict[str, Any]) -> None:
+    """Run statements as an interactive interpreter does: show the value of a last expression, and any traceback."""
+    import ast
+    import linecache
+    import traceback
+
+    linecache.cache["<cell>"] = (len(source), None, source.splitlines(keepends=True), "<cell>")
+    try:
+        tree = ast.parse(source, "<cell>")
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "<cell>", "exec", dont_inherit=True), namespace)  # noqa: S102
+        if isinstance(last, ast.Expr):
+            shown = ast.Interactive([last])
+            exec(compile(shown, "<cell>", "single", dont_inherit=True), namespace)  # noqa: S102
+    except BaseException as error:
+        traceback.print_exception(error.with_traceback(error.__traceback__ and error.__traceback__.tb_next))
+        raise
+    finally:
+        _flush()
 
 
 def _resolve(path: str, namespace: dict[str, Any]) -> Any:
