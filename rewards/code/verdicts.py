@@ -78,7 +78,9 @@ class Judged:
         if outcome in (Outcome.SCORED, Outcome.POLICY_LIMIT):
             failed = next((case for case in cases if not case.passed), None)
             count = sum(case.passed for case in cases)
-            detail = f"{count} of {len(cases)} cases passed" + (f"; {failed.name}: {failed.reason}" if failed else "")
+            why = f"; {failed.name}: {failed.reason}" if failed else ""
+            more = f"; {execution.detail}" if execution.detail else ""
+            detail = f"{count} of {len(cases)} cases passed{why}{more}"
         return cls(outcome, tuple(cases), detail, crashed, execution.usage)
 
     @classmethod
