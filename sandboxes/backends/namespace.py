@@ -62,10 +62,14 @@ class NamespaceSandbox(JailSandbox):
 
     async def close(self) -> None:
         """End every zygote and with them every jail."""
+        await asyncio.to_thread(self.close_now)
+
+    def close_now(self) -> None:
+        """End every zygote and with them every jail, without a thread."""
         if not self._closed:
             self._closed = True
             if self._crew.pid == os.getpid():
-                await asyncio.to_thread(self._crew.close)
+                self._crew.close()
 
     async def _open(self, limits: Limits) -> Jail:
         if self._closed:
