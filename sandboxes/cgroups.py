@@ -7,10 +7,11 @@ import os
 import re
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Cgroups", "Group"]
+__all__ = ["Cgroups", "Group", "group_of"]
 
 _PREFIX = "grpo-envs-"
 _PATIENCE_S = 2.0
@@ -160,12 +161,30 @@ class Cgroups:
                         folder.rmdir()
 
 
+def group_of(pid: int) -> Group | None:
+    """Return the memory group that another program, such as a container engine, has put a process into."""
+    for controller, base, version in _places(pid):
+        if controller == "memory" and (base / "cgroup.procs").exists():
+            group = Group({"memory": base}, {"memory": version})
+            group.take_oom()
+            return group
+    return None
+
+
 def _find_bases() -> tuple[dict[str, Path], dict[str, int]]:
     """Return the folder to make groups in, and the version, of each controller that can be written."""
     bases: dict[str, Path] = {}
     versions: dict[str, int] = {}
-    own = {}
-    for line in _read(Path("/proc/self/cgroup")).splitlines():
+    for controller, base, version in _places(os.getpid()):
+        if (version == 1 or controller not in bases) and _usable(base, controller, version):
+            bases[controller], versions[controller] = base, version
+    return bases, versions
+
+
+def _places(pid: int) -> Iterator[tuple[str, Path, int]]:
+    """Yield each controller, the folder of the group that a process is in, and the version."""
+    own: dict[str, str] = {}
+    for line in _read(Path(f"/proc/{pid}/cgroup")).splitlines():
         _, names, path = line.split(":", 2)
         own.update(dict.fromkeys(names.split(","), path))
     for line in _read(Path("/proc/self/mountinfo")).splitlines():
@@ -174,13 +193,10 @@ def _find_bases() -> tuple[dict[str, Path], dict[str, int]]:
         mounted = Path(fields[4])
         for controller in ("memory", "pids"):
             version = 1 if kind == "cgroup" and controller in options else 2 if kind == "cgroup2" else 0
-            if not version or (version == 2 and controller in bases):
-                continue
-            base = mounted / own.get(controller if version == 1 else "", "/").lstrip("/")
-            if _usable(base if base.is_dir() else mounted, controller, version):
-                bases[controller] = base if base.is_dir() else mounted
-                versions[controller] = version
-    return bases, versions
+            if version:
+                base = mounted / own.get(controller if version == 1 else "", "/").lstrip("/")
+                # In a container, the path may be one of the host that is not visible here.
+                yield controller, base if base.is_dir() else mounted, version
 
 
 def _usable(base: Path, controller: str, version: int) -> bool:

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,11 @@ from sandboxes.errors import SandboxError, SandboxLost
 from sandboxes.jail.frames import HEADER, MAX_FRAME, encode
 from sandboxes.limits import Limits
 
-__all__ = ["ENVIRONMENT", "Jail"]
+__all__ = ["BUFFER", "ENVIRONMENT", "Connect", "Jail"]
+
+Connect = Callable[[socket.socket], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+BUFFER = 1 << 22
+"""Bytes of a jail's answers that are buffered."""
 
 ENVIRONMENT: Mapping[str, str] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -42,9 +46,24 @@ class Jail:
     """
 
     def __init__(
-        self, pid: int, channel: socket.socket, group: Group | None, env: Mapping[str, str] = ENVIRONMENT
+        self,
+        pid: int,
+        channel: socket.socket,
+        group: Group | None,
+        *,
+        env: Mapping[str, str] = ENVIRONMENT,
+        setup: Mapping[str, Any] | None = None,
+        connect: Connect | None = None,
     ) -> None:
         """Take over a new jail; `open` makes it ready.
+
+        Args:
+            pid: Process id of its init, outside; 0 where it cannot be known.
+            channel: Socket to its init.
+            group: Control groups to put it into.
+            env: Environment of its programs.
+            setup: What its init must be told at the start, beside the limits.
+            connect: Makes streams of the channel, where it is not simply read and written.
 
         Raises:
             SandboxLost: If it ended at once.
@@ -52,7 +71,8 @@ class Jail:
         self.pid = pid
         self.group = group
         self.protections: Mapping[str, Any] = {}
-        self._channel, self._env = channel, env
+        self._channel, self._env, self._setup = channel, env, dict(setup or {})
+        self._connect = connect or _streams
         self._pidfd = -1
         try:
             self._pidfd = os.pidfd_open(pid) if pid else -1
@@ -68,11 +88,13 @@ class Jail:
         Raises:
             SandboxLost: If its init fails.
         """
-        self._reader, self._writer = await asyncio.open_connection(sock=self._channel, limit=1 << 22)
+        self._reader, self._writer = await self._connect(self._channel)
         if self.group is not None and self.pid:
             self.group.limit(limits.memory_bytes, limits.processes + 2)
             self.group.add(self.pid)
-        self.protections = await self.ask({"disk_bytes": limits.disk_bytes, "inodes": limits.inodes})
+        self.protections = await self.ask(
+            {**self._setup, "disk_bytes": limits.disk_bytes, "inodes": limits.inodes}, timeout_s=2 * _GRACE_S
+        )
 
     def take_oom(self) -> bool:
         """Return whether a process was killed for memory since this was last asked."""
@@ -224,6 +246,10 @@ class Jail:
             "wall_s": limits.wall_s,
             "output_bytes": limits.output_bytes,
         }
+
+
+async def _streams(channel: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection(sock=channel, limit=BUFFER)
 
 
 async def _body(reader: asyncio.StreamReader) -> bytes:

@@ -11,12 +11,13 @@ import os
 import signal
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
 from sandboxes.jail.frames import FrameReader, write_frame
 from sandboxes.values import TooLarge, decode, encode
 
-__all__ = ["serve"]
+__all__ = ["answers", "serve"]
 
 _MESSAGE_CHARACTERS = 500
 
@@ -33,23 +34,34 @@ def serve(source: str, name: str, commands: int, results: int, budget: int) -> N
     """
     # The init ignores interrupts, so that the program cannot end it; the program itself gets Python's own handler.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for result in answers(source, name, _commands(commands), budget):
+        write_frame(results, result)
+    _flush()
+
+
+def answers(source: str, name: str, inputs: Iterator[Any], budget: int) -> Iterator[dict[str, Any]]:
+    """Yield what came of loading a program's module, and then of each input; see `serve`."""
     sys.set_int_max_str_digits(0)
     module = types.ModuleType(name)
     sys.modules[name] = module
     sys.argv = ["program.py"]
     namespace = module.__dict__
     namespace["__file__"] = "/work/program.py"
-    reader = FrameReader(commands)
-    write_frame(results, _attempt(lambda: _load(source, namespace), budget))
+    yield _attempt(lambda: _load(source, namespace), budget)
+    for steps in inputs:
+        yield _attempt(lambda steps=steps: _perform(steps, namespace), budget)
+
+
+def _commands(fd: int) -> Iterator[Any]:
+    reader = FrameReader(fd)
     while True:
         try:
             steps = json.loads(reader.read().decode("utf-8", "surrogatepass"))
         except EOFError:
-            break
+            return
         if steps is None:
-            break
-        write_frame(results, _attempt(lambda steps=steps: _perform(steps, namespace), budget))
-    _flush()
+            return
+        yield steps
 
 
 def _load(source: str, namespace: dict[str, Any]) -> None:
