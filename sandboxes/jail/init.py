@@ -18,7 +18,7 @@ from sandboxes.jail.child import Child, Ended
 from sandboxes.jail.files import clear_trees, list_files, read_file, write_files
 from sandboxes.jail.filters import install_seccomp, landlock_abi, restrict_files
 from sandboxes.jail.frames import FrameReader, encode, frame, read_frame, write_all, write_frame
-from sandboxes.jail.harness import serve
+from sandboxes.jail.harness import run_script, serve
 from sandboxes.jail.libc import die_with_parent, drop_capabilities, no_new_privileges, set_dumpable
 from sandboxes.jail.reaping import NamespaceReaper, Reaper
 from sandboxes.jail.root import mount_private
@@ -98,7 +98,12 @@ class Init:
 
     def obey(self) -> None:
         """Do what the judge asks until it hangs up."""
-        operations = {"exec": self._exec, "python": self._python, "cell": self._cell}
+        operations: dict[str, Any] = {
+            "exec": self._exec,
+            "python": self._python,
+            "cell": self._cell,
+            "script": self._script,
+        }
         files = {"write": write_files, "read": read_file, "list": list_files}
         with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
             while True:
@@ -130,6 +135,19 @@ class Init:
         child.finish(child.started + request["wall_s"])
         write_frame(self._sink, self._report(child))
 
+    def _script(self, request: dict[str, Any]) -> None:
+        """Run a Python program to its end, in an interpreter that is already warm."""
+
+        def run(commands: int, results: int) -> None:
+            os.close(commands)
+            os.close(results)
+            _enter(request["env"])
+            run_script(request["source"])
+
+        child = self._child(run, request)
+        child.finish(child.started + request["wall_s"])
+        write_frame(self._sink, self._report(child))
+
     def _python(self, request: dict[str, Any]) -> None:
         """Run a Python program with its harness, one input at a time.
 
@@ -144,6 +162,10 @@ class Init:
         bodies = [inputs.read() for _ in range(request["inputs"])]
         if loaded is not None and loaded.startswith(b'{"value"'):
             self._feed(child, bodies, request, last, out)
+        elif loaded is not None and not bodies:
+            # A script that ends by an exception, `SystemExit` too, has still printed what it printed.
+            child.send(_NONE)
+            child.finish(min(child.started + request["wall_s"], last))
         out += encode(self._report(child))
         write_all(self._sink, out)
 
@@ -238,12 +260,16 @@ class Init:
 
 def _harness(request: dict[str, Any], source: str, name: str) -> Any:
     def run(commands: int, results: int) -> None:
-        os.environ.clear()
-        os.environ.update(request["env"])
-        os.chdir(request["env"]["HOME"])
+        _enter(request["env"])
         serve(source, name, commands, results, request["output_bytes"])
 
     return run
+
+
+def _enter(environment: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(environment["HOME"])
 
 
 def _output(child: Child) -> dict[str, Any]:
