@@ -5,9 +5,8 @@ from __future__ import annotations
 import atexit
 import os
 import threading
-from collections.abc import Callable
 
-from sandboxes.errors import UnknownBackend
+from sandboxes.registry import make
 from sandboxes.sandbox import Sandbox
 
 __all__ = ["shared_sandbox"]
@@ -29,7 +28,7 @@ class _Shared:
     def get(self, name: str) -> Sandbox:
         with self._lock:
             if name not in self._sandboxes:
-                self._sandboxes[name] = _factory(name)()
+                self._sandboxes[name] = make(name)
             return self._sandboxes[name]
 
     def _close(self) -> None:
@@ -44,16 +43,9 @@ def shared_sandbox(backend: str | Sandbox = "namespace") -> Sandbox:
     Raises:
         UnknownBackend: If there is no backend of that name.
         BackendUnavailable: If it cannot start on this machine.
+        TooWeak: If it does not hold what a backend of its kind must; see `sandboxes.make`.
     """
     return backend if isinstance(backend, Sandbox) else _shared.get(backend)
-
-
-def _factory(name: str) -> Callable[[], Sandbox]:
-    if name == "namespace":
-        from sandboxes.backends.namespace import NamespaceSandbox
-
-        return NamespaceSandbox
-    raise UnknownBackend(f"no sandbox backend {name!r}; there is namespace")
 
 
 _shared = _Shared()

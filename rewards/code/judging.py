@@ -106,6 +106,7 @@ async def judge_problem(
     ran_s = time.perf_counter() - started
     if isinstance(found, Failure):
         return Score.failed(found.detail, ran_s=ran_s)
+    ran_s = max(0.0, ran_s - found.usage.queued_s)
     return to_score(found, code, weights, reference_s=reference_s, ran_s=ran_s)
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from rewards.code.verdicts import CaseVerdict, Judged, complaint
+from rewards.code.verdicts import LIMITS, NO_RESULT, CaseVerdict, Judged, complaint
 from sandboxes.execution import CaseResult, Execution, Outcome
 from sandboxes.limits import Limits
 from sandboxes.program import Input, Program
@@ -66,7 +66,7 @@ class Check:
             if complaint(result, lenient=self.lenient):
                 return complaint(result, lenient=self.lenient)
         if len(results) < len(self.inputs):
-            return "no result"
+            return NO_RESULT
         if expected_error:
             last = results[-1]
             if last.outcome is not Outcome.SCORED:
@@ -126,6 +126,9 @@ def read_checks(execution: Execution, checks: Sequence[Check], *, skip: int = 0)
     for check in checks:
         verdicts.append(check.judge(results[at : at + len(check.inputs)]))
         at += len(check.inputs)
+    stopped = next((i for i, verdict in enumerate(verdicts) if verdict.reason == NO_RESULT), None)
+    if stopped is not None and execution.cause in LIMITS:
+        verdicts[stopped] = replace(verdicts[stopped], reason=LIMITS[execution.cause])
     if spoilt:
         verdicts = [replace(verdict, reason=f"the tests could not be loaded: {spoilt}") for verdict in verdicts]
     crashed = any(result.error or result.outcome is not Outcome.SCORED for result in execution.cases)

@@ -67,7 +67,7 @@ def to_score(
     """
     status = _STATUS[judged.outcome]
     if not status.has_value:
-        return Score.failed(judged.detail or "the sandbox failed", ran_s=ran_s)
+        return Score.failed(judged.detail or "the sandbox failed", queued_s=judged.usage.queued_s, ran_s=ran_s)
     whole = judged.rate() or 0.0
     values: dict[str, float | None] = {
         "all_passed": float(judged.passed),
@@ -87,7 +87,7 @@ def to_score(
         # A part that does not apply counts as the whole does, so that its weight is not lost.
         number = (float(judged.passed) if name == "efficiency" else whole) if value is None else value
         parts[name] = Part(number, weights[name], status=Status.SCORED if name == "style" else status)
-    return Score.of(parts, status=status, detail=judged.detail, ran_s=ran_s)
+    return Score.of(parts, status=status, detail=judged.detail, queued_s=judged.usage.queued_s, ran_s=ran_s)
 
 
 def _efficiency(judged: Judged, reference_s: float | None) -> float | None:

@@ -7,14 +7,15 @@ from dataclasses import dataclass, field
 
 from sandboxes.execution import CaseResult, Cause, Execution, Outcome, Usage
 
-__all__ = ["CaseVerdict", "Judged", "complaint"]
+__all__ = ["LIMITS", "NO_RESULT", "CaseVerdict", "Judged", "complaint"]
 
-_LIMITS = {
+LIMITS = {
     Cause.WALL: "time limit",
     Cause.CPU: "CPU limit",
     Cause.MEMORY: "memory limit",
     Cause.OUTPUT: "output limit",
 }
+NO_RESULT = "no result"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +74,13 @@ class Judged:
     def of(cls, execution: Execution, cases: Sequence[CaseVerdict], crashed: bool) -> Judged:
         """Sum up a run whose cases have been judged."""
         outcome, detail = execution.outcome, execution.detail
-        if outcome is Outcome.SCORED and any(case.reason in _LIMITS.values() for case in cases):
+        if outcome is Outcome.SCORED and any(case.reason in LIMITS.values() for case in cases):
             outcome = Outcome.POLICY_LIMIT
         if outcome in (Outcome.SCORED, Outcome.POLICY_LIMIT):
             failed = next((case for case in cases if not case.passed), None)
             count = sum(case.passed for case in cases)
             why = f"; {failed.name}: {failed.reason}" if failed else ""
-            more = f"; {execution.detail}" if execution.detail else ""
+            more = f"; {execution.detail}" if failed and failed.reason == NO_RESULT and execution.detail else ""
             detail = f"{count} of {len(cases)} cases passed{why}{more}"
         return cls(outcome, tuple(cases), detail, crashed, execution.usage)
 
@@ -92,9 +93,9 @@ class Judged:
 def complaint(result: CaseResult | None, *, lenient: bool = False) -> str:
     """Return why a result cannot be compared at all, or ""; `lenient` where it may end by an error of its own."""
     if result is None:
-        return "no result"
+        return NO_RESULT
     if result.outcome is not Outcome.SCORED:
-        return _LIMITS.get(result.cause, result.cause.value)
+        return LIMITS.get(result.cause, result.cause.value)
     if result.error and not lenient:
         return f"raised {result.error}"
     return ""

@@ -59,12 +59,14 @@ def _changes(node: ast.AST) -> list[Callable[[ast.AST], None]]:
         return _constants(node)
     if isinstance(node, ast.Name) and node.id in _NAMES:
         return [_setter("id", _NAMES[node.id])]
-    if isinstance(node, (ast.If, ast.IfExp, ast.While)):
-        return [_setter("test", ast.UnaryOp(ast.Not(), node.test))] if not isinstance(node, ast.While) else []
+    found: list[Callable[[ast.AST], None]] = []
+    if isinstance(node, (ast.If, ast.IfExp)):
+        found.append(_setter("test", ast.UnaryOp(ast.Not(), node.test)))
     body = getattr(node, "body", None)
-    if isinstance(body, list):
-        return [_dropper(i) for i, item in enumerate(body) if isinstance(item, (ast.Assign, ast.AugAssign, ast.Expr))]
-    return []
+    for index, item in enumerate(body if isinstance(body, list) else ()):
+        if isinstance(item, (ast.Assign, ast.AugAssign, ast.Expr)):
+            found.append(_dropper(index))
+    return found
 
 
 def _constants(node: ast.Constant) -> list[Callable[[ast.AST], None]]:
