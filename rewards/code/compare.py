@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
@@ -14,6 +15,8 @@ Types = Literal["strict", "numbers", "json", "python"]
 _PLAIN = frozenset({bool, int, float, complex, str, bytes, bytearray, type(None), Fraction, Decimal})
 _SEQUENCES = frozenset({list, tuple})
 _SETS = frozenset({set, frozenset})
+_MOST_IN_TURN = 500
+"""Items of an unordered list that may need tolerance; more would take long to match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,8 @@ def equal(actual: Any, expected: Any, comparison: Comparison | None = None) -> b
         if rule.unordered and type(actual) in _SEQUENCES and type(expected) in _SEQUENCES:
             return _same_items(actual, expected, rule)
         return _same(actual, expected, rule)
-    except (RecursionError, OverflowError):
+    except (RecursionError, ArithmeticError):
+        # A number too large for a float, or a decimal that signals when it is compared, equals nothing.
         return False
 
 
@@ -107,15 +111,27 @@ def _same_mapping(actual: dict[Any, Any], expected: dict[Any, Any], rule: Compar
 
 
 def _same_items(actual: Any, expected: Any, rule: Comparison) -> bool:
-    """Match each expected item with an item of its own; quadratic, for the short lists of test cases."""
-    rest = list(actual)
-    if len(rest) != len(expected):
+    """Match each expected item with an item of its own: equal ones by hash, the rest, which need tolerance, in turn."""
+    if len(actual) != len(expected):
         return False
-    for item in expected:
+    wanted = Counter(_key(item, rule) for item in expected)
+    rest = [item for item in actual if not _take(wanted, _key(item, rule))]
+    if not rest or not (rule.abs_tol or rule.rel_tol) or len(rest) > _MOST_IN_TURN:
+        return not rest
+    spare = Counter(_key(item, rule) for item in actual)
+    for item in (item for item in expected if not _take(spare, _key(item, rule))):
         index = next((i for i, other in enumerate(rest) if _same(other, item, rule)), None)
         if index is None:
             return False
         del rest[index]
+    return True
+
+
+def _take(counts: Counter[Any], key: Any) -> bool:
+    """Take one of a key out of the counts, if there is one."""
+    if counts[key] <= 0:
+        return False
+    counts[key] -= 1
     return True
 
 
@@ -126,12 +142,17 @@ def _keys(items: Any, rule: Comparison) -> set[Any]:
 def _key(value: Any, rule: Comparison) -> Any:
     """Return a hashable stand-in that is equal exactly where the values count as the same; opaque ones never are."""
     kind = type(value)
-    if kind is tuple:
-        return ("tuple", tuple(_key(item, rule) for item in value))
+    if kind in _SEQUENCES:
+        name = "sequence" if rule.types == "json" else kind.__name__
+        return (name, tuple(_key(item, rule) for item in value))
     if kind in _SETS:
         return ("set", frozenset(_key(item, rule) for item in value))
-    if kind not in _PLAIN:
+    if kind is dict:
+        return ("dict", frozenset((_key(key, rule), _key(item, rule)) for key, item in value.items()))
+    if kind not in _PLAIN or (kind is Decimal and value.is_nan()):
         return object()
+    if kind is float and math.isnan(value):
+        return ("nan",)
     loose = {int: "number", float: "number"} | ({bool: "number"} if rule.types == "python" else {})
     name = kind.__name__ if rule.types == "strict" else loose.get(kind, kind.__name__)
     return (name, bytes(value) if kind is bytearray else value)

@@ -8,7 +8,9 @@ from collections.abc import Mapping, Sequence
 
 from rewards.boundary import Failure, guard, guard_async
 from rewards.bounds import UNIT, Bounds
+from rewards.code.backends import shared_sandbox
 from rewards.code.judging import judge_problem
+from rewards.code.problem import Problem, Runtime
 from rewards.code.rows import problem_of
 from rewards.code.scoring import PARTS, Credit, weights_of
 from rewards.reward import Reward
@@ -24,7 +26,7 @@ class CodeReward(Reward):
     """Runs the program of each completion in a sandbox, and judges its results outside.
 
     The task row states the problem; see `rewards.code.rows.problem_of`. A column `reference_s` is the reference's CPU
-    time, for the part `efficiency`.
+    time, for the part `efficiency`; without one, where that part has weight, the column `solution` is run beside.
     """
 
     def __init__(
@@ -80,5 +82,13 @@ class CodeReward(Reward):
             backend=self._backend,
             credit=self._weights,
             early_exit=self._early_exit,
-            reference_s=sample.task.get("reference_s"),
+            reference_s=await self._reference_s(problem, sample),
         )
+
+    async def _reference_s(self, problem: Problem, sample: Sample) -> float | None:
+        """Return the reference's CPU time: as stated, or measured on this machine now, under the same load."""
+        stated, solution = sample.task.get("reference_s"), sample.task.get("solution")
+        if stated is not None or not self._weights["efficiency"] or not isinstance(solution, str):
+            return stated
+        judged = await problem.judge(solution, Runtime(shared_sandbox(self._backend), self._limits or Limits()))
+        return sum(case.cpu_s for case in judged.cases) if judged.passed else None

@@ -9,6 +9,7 @@ import pytest
 from rewards.code import AssertProblem, Comparison, judge
 from rewards.code.asserts import Claim, read_claims
 from rewards.code.constants import NotConstant, constant
+from rewards.code.functions import defines
 from sandboxes.sandbox import Sandbox
 
 
@@ -133,3 +134,21 @@ def test_shown_asserts_are_the_visible_ones(sandbox: Sandbox) -> None:
     visible = problem.visible()
     assert visible is not None
     assert judge("def f(x): return 1", problem=visible, backend=sandbox).value == 1.0
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("def f(x): pass", True),
+        ("async def f(x): pass", True),
+        ("class f: pass", True),
+        ("f = lambda x: x", True),
+        ("import a\ndef f (x): pass", True),
+        ("def ff(x): pass", False),
+        ("    def f(x): pass", False),
+        ("    return f(x)", False),
+        ("(" * 100_000, False),
+    ],
+)
+def test_whether_a_program_defines_a_function_is_read_without_parsing_it(code: str, found: bool) -> None:
+    assert defines(code, "f") is found

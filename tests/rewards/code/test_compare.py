@@ -84,6 +84,21 @@ def test_an_unordered_list_needs_every_item_once() -> None:
     assert not equal([1, 2], [1, 2, 3], rule)
 
 
+def test_many_unordered_rows_are_matched_in_little_time() -> None:
+    rule = Comparison(unordered=True, rel_tol=1e-9)
+    rows = [(i, f"{i}", [i / 3]) for i in range(20_000)]
+    assert equal(rows[::-1], rows, rule)
+    assert not equal([*rows[:-1], (0, "0", [0.0])], rows, rule)
+    near = [(i, i / 3 * (1 + 1e-12)) for i in range(1, 300)]
+    assert equal(near[::-1], [(i, i / 3) for i in range(1, 300)], rule)
+    assert equal([NAN, 1], [1, NAN], Comparison(unordered=True))
+
+
+def test_a_decimal_that_signals_equals_nothing() -> None:
+    assert not equal(Decimal("sNaN"), Decimal(1))
+    assert not equal([Decimal("sNaN")], [Decimal(1)], Comparison(unordered=True))
+
+
 @pytest.mark.parametrize("bad", [{"abs_tol": -1}, {"rel_tol": INF}, {"types": "loose"}])
 def test_rules_that_accept_anything_are_refused(bad: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must be"):

@@ -81,6 +81,16 @@ def test_efficiency_is_the_share_of_the_references_time(sandbox: Sandbox) -> Non
     assert wrong.parts["efficiency"].value == 0.0
 
 
+def test_efficiency_may_be_measured_beside_the_rows_solution(sandbox: Sandbox) -> None:
+    row = {"entry_point": "f", "cases": [{"args": [2], "expected": 5}]}
+    slow = "def f(x):\n    sum(range(3_000_000)); return x * x + 1"
+    reward = rewards.make("code", credit={"all_passed": 1.0, "efficiency": 1.0}, backend=sandbox)
+    fast, late = reward.score_sync([Sample(RIGHT, {**row, "solution": slow}), Sample(slow, {**row, "solution": RIGHT})])
+    assert fast.parts["efficiency"].value == 1.0
+    assert (late.parts["efficiency"].value or 0.0) < 0.5
+    assert reward.score_sync([Sample(RIGHT, {**row, "solution": "broken("})])[0].value == 2.0
+
+
 def test_early_exit_leaves_the_rest_unjudged_as_failed(sandbox: Sandbox) -> None:
     cases = [((3,), 10), ((2,), 5)]
     score = judge(HALF, entry_point="f", cases=cases, credit="fraction", early_exit=True, backend=sandbox)
