@@ -1,9 +1,4 @@
-"""Run untrusted programs inside limits.
-
->>> import sandboxes
->>> sandboxes.backends()
-('namespace', 'bwrap', 'docker', 'remote', 'subprocess')
-"""
+"""Run untrusted programs inside limits."""
 
 from __future__ import annotations
 

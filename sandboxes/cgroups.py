@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import threading
 import time
 from collections.abc import Iterator
@@ -15,6 +16,16 @@ __all__ = ["Cgroups", "Group", "group_of"]
 
 _PREFIX = "grpo-envs-"
 _PATIENCE_S = 2.0
+_CONTROLLERS = ("memory", "pids", "cpu")
+"""What is set for a run's whole tree; "cpu" limits nothing, but gives each run one share, however many processes."""
+_PROBED = {
+    ("memory", 1): "memory.limit_in_bytes",
+    ("memory", 2): "memory.max",
+    ("pids", 1): "pids.max",
+    ("pids", 2): "pids.max",
+    ("cpu", 1): "cpu.shares",
+    ("cpu", 2): "cpu.weight",
+}
 
 
 @dataclass(slots=True)
@@ -22,7 +33,7 @@ class Group:
     """The control groups of one run.
 
     Attributes:
-        folders: Folder of each controller, "memory" and "pids".
+        folders: Folder of each controller.
         version: 1 or 2, of each.
     """
 
@@ -82,6 +93,8 @@ class Group:
                 folder.rmdir()
 
     def _settings(self, controller: str, memory_bytes: int, processes: int) -> list[tuple[str, int]]:
+        if controller == "cpu":
+            return []
         if controller == "pids":
             return [("pids.max", processes)]
         if self.version["memory"] == 2:
@@ -107,12 +120,14 @@ class Cgroups:
         self._free: list[Group] = []
         self._dying: list[Group] = []
         self._made = 0
+        # Another object of this process makes groups beside these, and removes its own.
+        self._name = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         self._lock = threading.Lock()
         self._sweep()
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """Return the controllers that can be used, of "memory" and "pids"."""
+        """Return the controllers that can be used, of "memory", "pids" and "cpu"."""
         return tuple(self._bases)
 
     def take(self) -> Group | None:
@@ -125,7 +140,7 @@ class Cgroups:
             if self._free:
                 return self._free.pop()
             self._made += 1
-            name = f"{_PREFIX}{os.getpid()}-{self._made}"
+            name = f"{self._name}-{self._made}"
         folders = {controller: base / name for controller, base in self._bases.items()}
         for folder in folders.values():
             folder.mkdir(exist_ok=True)
@@ -133,7 +148,7 @@ class Cgroups:
 
     def give_back(self, group: Group | None) -> None:
         """Take a group back; one that does not empty yet is used again when it has."""
-        if group is not None:
+        if group is not None and all(folder.is_dir() for folder in group.folders.values()):
             emptied = group.empty(_PATIENCE_S)
             with self._lock:
                 (self._free if emptied else self._dying).append(group)
@@ -191,7 +206,7 @@ def _places(pid: int) -> Iterator[tuple[str, Path, int]]:
         fields = line.split()
         kind, options = fields[fields.index("-") + 1], fields[-1].split(",")
         mounted = Path(fields[4])
-        for controller in ("memory", "pids"):
+        for controller in _CONTROLLERS:
             version = 1 if kind == "cgroup" and controller in options else 2 if kind == "cgroup2" else 0
             if version:
                 base = mounted / own.get(controller if version == 1 else "", "/").lstrip("/")
@@ -208,7 +223,7 @@ def _usable(base: Path, controller: str, version: int) -> bool:
         probe.mkdir()
     except OSError:
         return False
-    limit = probe / ("pids.max" if controller == "pids" else "memory.limit_in_bytes" if version == 1 else "memory.max")
+    limit = probe / _PROBED[controller, version]
     works = limit.exists() and os.access(limit, os.W_OK)
     with contextlib.suppress(OSError):
         probe.rmdir()

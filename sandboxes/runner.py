@@ -140,10 +140,7 @@ async def _run_stdin(
 
 async def _run_once(jail: Jail, program: Program, language: Language, item: Stdin, limits: Limits) -> dict[str, Any]:
     if program.language == "python" and not item.args:
-        _, _, report = await jail.python(
-            program.source, [], limits=limits, env=program.env, name="__main__", stdin=item.data
-        )
-        return report
+        return await jail.script(program.source, limits=limits, env=program.env, stdin=item.data)
     address_space = program.language not in _NO_ADDRESS_SPACE_LIMIT
     return await jail.exec(
         [*language.run, *item.args], limits=limits, env=program.env, stdin=item.data, address_space=address_space

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import socket
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -94,19 +95,23 @@ async def _run(sandbox: Sandbox, probe: Probe, bait: _Bait) -> list[tuple[str, s
 
 async def _left_behind(mark: str) -> str:
     for _ in range(int(_LEFTOVER_PATIENCE_S / 0.05)):
-        if not _exists(mark):
+        if not _marked(mark):
             return ""
         await asyncio.sleep(0.05)
+    for pid in _marked(mark):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     return "a process outlived its run"
 
 
-def _exists(mark: str) -> bool:
+def _marked(mark: str) -> list[int]:
+    found = []
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             with contextlib.suppress(OSError):
                 if mark.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
-                    return True
-    return False
+                    found.append(int(folder.name))
+    return found
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from sandboxes.backends.base import JailSandbox
@@ -75,7 +76,11 @@ class BwrapSandbox(JailSandbox):
 
     def describe(self) -> Protections:
         """Return which protections hold."""
-        return describe_jails(self.name, self._cgroups, self._seen, seccomp=bool(self._filter))
+        described = describe_jails(self.name, self._cgroups, self._seen, seccomp=bool(self._filter))
+        if os.geteuid() == 0:
+            note = "programs are this machine's root without any capability: run as another user, or use namespace"
+            return replace(described, notes=(*described.notes, note))
+        return described
 
     async def close(self) -> None:
         """End every jail."""

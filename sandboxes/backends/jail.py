@@ -151,6 +151,16 @@ class Jail:
         }
         return await self.ask(request, timeout_s=limits.wall_s + _GRACE_S)
 
+    async def script(self, source: str, *, limits: Limits, env: Mapping[str, str], stdin: bytes) -> dict[str, Any]:
+        """Run a Python program to its end and return the init's report."""
+        request = {
+            "op": "script",
+            "source": source,
+            "stdin": base64.b64encode(stdin).decode(),
+            **self._common(limits, env, address_space=True),
+        }
+        return await self.ask(request, timeout_s=limits.wall_s + _GRACE_S)
+
     async def python(
         self,
         source: str,
@@ -159,7 +169,6 @@ class Jail:
         limits: Limits,
         env: Mapping[str, str],
         name: str = "solution",
-        stdin: bytes = b"",
         stop_at_error: bool = False,
     ) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
         """Run a Python program with its inputs; return how it loaded, its results, and the init's report."""
@@ -167,7 +176,6 @@ class Jail:
             "op": "python",
             "source": source,
             "name": name,
-            "stdin": base64.b64encode(stdin).decode(),
             "total_wall_s": limits.total_wall_s,
             "stop_at_error": stop_at_error,
             "inputs": len(inputs),

@@ -174,4 +174,6 @@ def describe_jails(name: str, cgroups: Cgroups, seen: Mapping[str, object], *, s
         notes.append("memory is limited for each process, not for all together: no writable memory cgroup")
     if "pids" not in cgroups.controllers:
         notes.append("processes are limited by RLIMIT_NPROC in a user namespace: no writable pids cgroup")
+    if "cpu" not in cgroups.controllers:
+        notes.append("a run with many processes gets more of the cores than one with few: no writable cpu cgroup")
     return Protections(name, holds, tuple(notes))

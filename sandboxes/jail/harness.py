@@ -17,7 +17,7 @@ from typing import Any
 from sandboxes.jail.frames import FrameReader, write_frame
 from sandboxes.values import TooLarge, decode, encode
 
-__all__ = ["answers", "serve"]
+__all__ = ["answers", "run_script", "serve"]
 
 _MESSAGE_CHARACTERS = 500
 
@@ -37,6 +37,44 @@ def serve(source: str, name: str, commands: int, results: int, budget: int) -> N
     for result in answers(source, name, _commands(commands), budget):
         write_frame(results, result)
     _flush()
+
+
+def run_script(source: str) -> None:
+    """Run a program as `python program.py` does, up to its exit code; never returns."""
+    import atexit
+    import threading
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    sys.argv = ["program.py"]
+    module.__dict__["__file__"] = "/work/program.py"
+    code = 0
+    try:
+        _load(source, module.__dict__)
+    except SystemExit as error:
+        code = _exit_code(error.code)
+    except BaseException as error:  # noqa: BLE001 (as the interpreter itself does)
+        sys.excepthook(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
+        code = 1
+    try:
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        atexit._run_exitfuncs()
+    except BaseException:  # noqa: BLE001 (the program may have put anything there)
+        code = code or 1
+    _flush()
+    os._exit(code)
+
+
+def _exit_code(code: Any) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    sys.stderr.write(f"{code}\n")
+    return 1
 
 
 def answers(source: str, name: str, inputs: Iterator[Any], budget: int) -> Iterator[dict[str, Any]]:

@@ -162,10 +162,6 @@ class Init:
         bodies = [inputs.read() for _ in range(request["inputs"])]
         if loaded is not None and loaded.startswith(b'{"value"'):
             self._feed(child, bodies, request, last, out)
-        elif loaded is not None and not bodies:
-            # A script that ends by an exception, `SystemExit` too, has still printed what it printed.
-            child.send(_NONE)
-            child.finish(min(child.started + request["wall_s"], last))
         out += encode(self._report(child))
         write_all(self._sink, out)
 
