@@ -157,8 +157,15 @@ def _answer(**options: Any) -> Reward:
     return MathAnswer(**options)
 
 
+def _code(**options: Any) -> Reward:
+    from rewards.code import CodeReward
+
+    return CodeReward(**options)
+
+
 registry = Registry(entry_points=ENTRY_POINT_GROUP)
 registry.register("math", _math, description="Final answer, boxed format and length of a math solution.")
+registry.register("code", _code, description="Whether a program passes every case, run in a sandbox, judged outside.")
 registry.register("math_answer", _answer, description="Whether the final answer equals the gold.")
 
 

@@ -5,14 +5,27 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Cgroups", "Group"]
+__all__ = ["Cgroups", "Group", "group_of"]
 
 _PREFIX = "grpo-envs-"
+_PATIENCE_S = 2.0
+_CONTROLLERS = ("memory", "pids", "cpu")
+"""What is set for a run's whole tree; "cpu" limits nothing, but gives each run one share, however many processes."""
+_PROBED = {
+    ("memory", 1): "memory.limit_in_bytes",
+    ("memory", 2): "memory.max",
+    ("pids", 1): "pids.max",
+    ("pids", 2): "pids.max",
+    ("cpu", 1): "cpu.shares",
+    ("cpu", 2): "cpu.weight",
+}
 
 
 @dataclass(slots=True)
@@ -20,7 +33,7 @@ class Group:
     """The control groups of one run.
 
     Attributes:
-        folders: Folder of each controller, "memory" and "pids".
+        folders: Folder of each controller.
         version: 1 or 2, of each.
     """
 
@@ -33,10 +46,10 @@ class Group:
         """Set what the whole tree may use, and forget what an earlier run used."""
         if self._limits != (memory_bytes, processes):
             for controller, folder in self.folders.items():
-                for name, value in self._settings(controller, memory_bytes, processes).items():
+                for name, value in self._settings(controller, memory_bytes, processes):
                     _write(folder / name, str(value))
             self._limits = (memory_bytes, processes)
-        self._oom_before = self._oom_kills()
+        self.take_oom()
         if self.version.get("memory") == 1:
             _write(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
 
@@ -58,12 +71,13 @@ class Group:
         text = _read(self.folders["memory"] / name)
         return int(text) if text.isdigit() else 0
 
-    @property
-    def was_oom(self) -> bool:
-        """Return whether the kernel killed a process of this run for memory."""
-        return self._oom_kills() > self._oom_before
+    def take_oom(self) -> bool:
+        """Return whether the kernel killed a process for memory since this was last asked."""
+        kills, before = self._oom_kills(), self._oom_before
+        self._oom_before = kills
+        return kills > before
 
-    def empty(self, timeout_s: float = 2.0) -> bool:
+    def empty(self, timeout_s: float) -> bool:
         """Wait until no process is left; return whether that came about."""
         deadline = time.monotonic() + timeout_s
         while any(_read(folder / "cgroup.procs") for folder in self.folders.values()):
@@ -78,12 +92,16 @@ class Group:
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
-    def _settings(self, controller: str, memory_bytes: int, processes: int) -> dict[str, int]:
+    def _settings(self, controller: str, memory_bytes: int, processes: int) -> list[tuple[str, int]]:
+        if controller == "cpu":
+            return []
         if controller == "pids":
-            return {"pids.max": processes}
+            return [("pids.max", processes)]
         if self.version["memory"] == 2:
-            return {"memory.max": memory_bytes, "memory.swap.max": 0}
-        return {"memory.limit_in_bytes": memory_bytes, "memory.memsw.limit_in_bytes": memory_bytes}
+            return [("memory.max", memory_bytes), ("memory.swap.max", 0)]
+        both = "memory.memsw.limit_in_bytes"
+        # Memory may never exceed memory with swap, on the way up too: so the wider limit is lifted first.
+        return [(both, -1), ("memory.limit_in_bytes", memory_bytes), (both, memory_bytes)]
 
     def _oom_kills(self) -> int:
         if "memory" not in self.folders:
@@ -100,13 +118,16 @@ class Cgroups:
         """Find what this machine has; `controllers` is empty where nothing can be written."""
         self._bases, self._versions = _find_bases()
         self._free: list[Group] = []
+        self._dying: list[Group] = []
         self._made = 0
+        # Another object of this process makes groups beside these, and removes its own.
+        self._name = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         self._lock = threading.Lock()
         self._sweep()
 
     @property
     def controllers(self) -> tuple[str, ...]:
-        """Return the controllers that can be used, of "memory" and "pids"."""
+        """Return the controllers that can be used, of "memory", "pids" and "cpu"."""
         return tuple(self._bases)
 
     def take(self) -> Group | None:
@@ -114,27 +135,36 @@ class Cgroups:
         if not self._bases:
             return None
         with self._lock:
+            if not self._free and self._dying:
+                self._collect()
             if self._free:
                 return self._free.pop()
             self._made += 1
-            name = f"{_PREFIX}{os.getpid()}-{self._made}"
+            name = f"{self._name}-{self._made}"
         folders = {controller: base / name for controller, base in self._bases.items()}
         for folder in folders.values():
             folder.mkdir(exist_ok=True)
         return Group(folders, self._versions)
 
     def give_back(self, group: Group | None) -> None:
-        """Take a group back; one that does not empty is left to die out and not used again."""
-        if group is not None and group.empty():
+        """Take a group back; one that does not empty yet is used again when it has."""
+        if group is not None and all(folder.is_dir() for folder in group.folders.values()):
+            emptied = group.empty(_PATIENCE_S)
             with self._lock:
-                self._free.append(group)
+                (self._free if emptied else self._dying).append(group)
 
     def close(self) -> None:
-        """Remove every group that is free."""
+        """Remove every group that is free or has emptied by now."""
         with self._lock:
-            free, self._free = self._free, []
-        for group in free:
+            groups, self._free, self._dying = self._free + self._dying, [], []
+        for group in groups:
+            group.empty(_PATIENCE_S)
             group.remove()
+
+    def _collect(self) -> None:
+        emptied = [group for group in self._dying if group.empty(0)]
+        self._dying = [group for group in self._dying if group not in emptied]
+        self._free += emptied
 
     def _sweep(self) -> None:
         """Remove what processes that were killed have left behind."""
@@ -146,27 +176,42 @@ class Cgroups:
                         folder.rmdir()
 
 
+def group_of(pid: int) -> Group | None:
+    """Return the memory group that another program, such as a container engine, has put a process into."""
+    for controller, base, version in _places(pid):
+        if controller == "memory" and (base / "cgroup.procs").exists():
+            group = Group({"memory": base}, {"memory": version})
+            group.take_oom()
+            return group
+    return None
+
+
 def _find_bases() -> tuple[dict[str, Path], dict[str, int]]:
     """Return the folder to make groups in, and the version, of each controller that can be written."""
     bases: dict[str, Path] = {}
     versions: dict[str, int] = {}
-    own = {}
-    for line in _read(Path("/proc/self/cgroup")).splitlines():
+    for controller, base, version in _places(os.getpid()):
+        if (version == 1 or controller not in bases) and _usable(base, controller, version):
+            bases[controller], versions[controller] = base, version
+    return bases, versions
+
+
+def _places(pid: int) -> Iterator[tuple[str, Path, int]]:
+    """Yield each controller, the folder of the group that a process is in, and the version."""
+    own: dict[str, str] = {}
+    for line in _read(Path(f"/proc/{pid}/cgroup")).splitlines():
         _, names, path = line.split(":", 2)
         own.update(dict.fromkeys(names.split(","), path))
     for line in _read(Path("/proc/self/mountinfo")).splitlines():
         fields = line.split()
         kind, options = fields[fields.index("-") + 1], fields[-1].split(",")
         mounted = Path(fields[4])
-        for controller in ("memory", "pids"):
+        for controller in _CONTROLLERS:
             version = 1 if kind == "cgroup" and controller in options else 2 if kind == "cgroup2" else 0
-            if not version or (version == 2 and controller in bases):
-                continue
-            base = mounted / own.get(controller if version == 1 else "", "/").lstrip("/")
-            if _usable(base if base.is_dir() else mounted, controller, version):
-                bases[controller] = base if base.is_dir() else mounted
-                versions[controller] = version
-    return bases, versions
+            if version:
+                base = mounted / own.get(controller if version == 1 else "", "/").lstrip("/")
+                # In a container, the path may be one of the host that is not visible here.
+                yield controller, base if base.is_dir() else mounted, version
 
 
 def _usable(base: Path, controller: str, version: int) -> bool:
@@ -178,7 +223,7 @@ def _usable(base: Path, controller: str, version: int) -> bool:
         probe.mkdir()
     except OSError:
         return False
-    limit = probe / ("pids.max" if controller == "pids" else "memory.limit_in_bytes" if version == 1 else "memory.max")
+    limit = probe / _PROBED[controller, version]
     works = limit.exists() and os.access(limit, os.W_OK)
     with contextlib.suppress(OSError):
         probe.rmdir()

@@ -29,8 +29,9 @@ def cause_of(report: Mapping[str, Any], limits: Limits, *, was_oom: bool) -> Cau
     if was_oom:
         return Cause.MEMORY
     if report["ended"] == "wall":
-        starved = report["waited_s"] > _STARVED_SHARE * report["wall_s"] and report["cpu_s"] < limits.cpu_s
-        return Cause.STARVED if starved else Cause.WALL
+        # A program that starts threads or processes can keep itself waiting, so only one that was alone is excused.
+        starved = report.get("alone") and report["waited_s"] > _STARVED_SHARE * report["wall_s"]
+        return Cause.STARVED if starved and report["cpu_s"] < limits.cpu_s else Cause.WALL
     if report["ended"] == "output":
         return Cause.OUTPUT
     if report["signal"] in (signal.SIGXCPU, signal.SIGKILL) and report["cpu_s"] >= 0.9 * limits.cpu_s:
@@ -51,13 +52,13 @@ def outcome_of(cause: Cause) -> Outcome:
 
 def usage_of(report: Mapping[str, Any], peak_bytes: int) -> Usage:
     """Return what a run used."""
-    return Usage(report["wall_s"], report["cpu_s"], report["waited_s"], max(peak_bytes, 0) or report["peak_bytes"])
+    return Usage(report["wall_s"], report["cpu_s"], report["waited_s"], peak_bytes or report.get("peak_bytes", 0))
 
 
 def case_of(message: Mapping[str, Any]) -> CaseResult:
     """Return the result of a call, as plain data."""
     times = {"wall_s": message["wall_s"], "cpu_s": message["cpu_s"]}
-    result = message["case"]
+    result = message["result"]
     if not isinstance(result, dict) or ("value" in result) == ("error" in result):
         return CaseResult(Outcome.SCORED, error="Forged", message="the result is not of the harness's form", **times)
     if "error" in result:

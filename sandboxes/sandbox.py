@@ -12,7 +12,13 @@ from sandboxes.execution import Execution
 from sandboxes.limits import Limits
 from sandboxes.program import Input, Program
 
-__all__ = ["Protections", "Sandbox", "Session"]
+__all__ = ["CORE", "Protections", "Sandbox", "Session"]
+
+CORE = (
+    *("host_files", "environment", "read_only_root", "no_network", "private_proc", "no_new_privileges", "seccomp"),
+    *("memory", "processes_of_tree", "time", "output", "disk", "no_leftovers"),
+)
+"""The protections that hold on every machine on which a safe backend starts; "memory_of_tree" needs control groups."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +29,13 @@ class Protections:
         backend: Name of the backend.
         holds: Name of each protection, and whether it is in force.
         notes: What a person should know about the ones that are not.
+        tested: The protections that attack programs were run against, and that held.
     """
 
     backend: str
     holds: Mapping[str, bool]
     notes: tuple[str, ...] = ()
+    tested: tuple[str, ...] = ()
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -53,6 +61,15 @@ class Session(ABC):
     @abstractmethod
     async def run(self, program: Program, inputs: Sequence[Input] = (), limits: Limits | None = None) -> Execution:
         """Run a program among the session's files."""
+
+    @abstractmethod
+    async def execute(self, code: str, limits: Limits | None = None) -> Execution:
+        """Run Python code in the session's interpreter, which keeps its state, as a notebook's cell.
+
+        The value of a last expression is shown on stdout and a traceback on stderr. Code that is out of time is
+        interrupted; if it does not stop for that, or exceeds another limit, the interpreter ends and the next call
+        starts a new one.
+        """
 
     @abstractmethod
     async def snapshot(self) -> Mapping[str, bytes]:
@@ -107,6 +124,10 @@ class Sandbox(ABC):
     @abstractmethod
     async def close(self) -> None:
         """Release everything. Closing twice does nothing more."""
+
+    def close_now(self) -> None:
+        """Release everything, from sync code, where no thread can be started any more: at the end of the process."""
+        asyncio.run(self.close())
 
     def run_sync(self, program: Program, inputs: Sequence[Input] = (), limits: Limits | None = None) -> Execution:
         """Run a program from sync code that has no event loop of its own; see `run`."""

@@ -26,7 +26,11 @@ DENIED = (
     # keys, handles, and interfaces that have let programs out before
     *("add_key", "request_key", "keyctl", "open_by_handle_at", "name_to_handle_at", "io_uring_setup"),
     *("io_uring_enter", "io_uring_register", "fanotify_init", "memfd_secret", "seccomp"),
-    # clocks and scheduling of others
+    # its own place in the queue for a core: a program that starves itself must not look like a starved one
+    *("setpriority", "sched_setscheduler", "sched_setattr", "sched_setparam", "sched_setaffinity", "ioprio_set"),
+    # memory of the kernel that outlives its maker
+    *("shmget", "semget", "msgget", "mq_open"),
+    # clocks and names
     *("settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname"),
 )
 """Names that a kernel or libseccomp does not know are left out."""

@@ -132,7 +132,7 @@ def decode(data: Any) -> Any:
         raise ValueError(f"not tagged data: {str(data)[:100]}")
     try:
         return _DECODERS[data[0]](data[1])
-    except (TypeError, AttributeError, IndexError, OverflowError) as error:
+    except (TypeError, AttributeError, IndexError, ArithmeticError) as error:
         raise ValueError(f"not tagged data: {str(data)[:100]}") from error
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import json
 import os
 import signal
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from sandboxes.cgroups import Group
@@ -16,7 +18,11 @@ from sandboxes.errors import SandboxError, SandboxLost
 from sandboxes.jail.frames import HEADER, MAX_FRAME, encode
 from sandboxes.limits import Limits
 
-__all__ = ["ENVIRONMENT", "Jail"]
+__all__ = ["BUFFER", "ENVIRONMENT", "Connect", "Jail"]
+
+Connect = Callable[[socket.socket], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
+BUFFER = 1 << 22
+"""Bytes of a jail's answers that are buffered."""
 
 ENVIRONMENT: Mapping[str, str] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -25,26 +31,51 @@ ENVIRONMENT: Mapping[str, str] = {
     "LANG": "C.UTF-8",
     "PYTHONHASHSEED": "0",
 }
-_GRACE_S = 5.0
+_GRACE_S = 10.0
 """How much longer than its own deadline a jail may take to answer before it is given up."""
+_DEEP = {"error": "Forged", "message": "the program wrote something else on the result channel"}
 
 
 class Jail:
-    """A private root, with an init that obeys this object.
+    """A private root, with an init that obeys this object. Belongs to the event loop that opened it.
 
     Attributes:
-        pid: Process id of the init, outside.
+        pid: Process id of the init, outside; 0 where it cannot be known.
+        group: Its control groups, if any.
         protections: What its init reported to have in force.
     """
 
-    def __init__(self, pid: int, channel: socket.socket, group: Group | None) -> None:
-        """Take over a new jail; `open` makes it ready."""
+    def __init__(
+        self,
+        pid: int,
+        channel: socket.socket,
+        group: Group | None,
+        *,
+        env: Mapping[str, str] = ENVIRONMENT,
+        setup: Mapping[str, Any] | None = None,
+        connect: Connect | None = None,
+    ) -> None:
+        """Take over a new jail; `open` makes it ready.
+
+        Args:
+            pid: Process id of its init, outside; 0 where it cannot be known.
+            channel: Socket to its init.
+            group: Control groups to put it into.
+            env: Environment of its programs.
+            setup: What its init must be told at the start, beside the limits.
+            connect: Makes streams of the channel, where it is not simply read and written.
+
+        Raises:
+            SandboxLost: If it ended at once.
+        """
         self.pid = pid
         self.group = group
         self.protections: Mapping[str, Any] = {}
-        self._channel = channel
+        self._channel, self._env, self._setup = channel, env, dict(setup or {})
+        self._connect = connect or _streams
+        self._pidfd = -1
         try:
-            self._pidfd = os.pidfd_open(pid)
+            self._pidfd = os.pidfd_open(pid) if pid else -1
         except ProcessLookupError as error:
             channel.close()
             raise SandboxLost("the jail ended at once") from error
@@ -57,13 +88,17 @@ class Jail:
         Raises:
             SandboxLost: If its init fails.
         """
-        self._reader, self._writer = await asyncio.open_connection(sock=self._channel, limit=1 << 22)
-        if self.group is not None:
+        self._reader, self._writer = await self._connect(self._channel)
+        if self.group is not None and self.pid:
             self.group.limit(limits.memory_bytes, limits.processes + 2)
             self.group.add(self.pid)
         self.protections = await self.ask(
-            {"disk_bytes": limits.disk_bytes, "inodes": limits.inodes}, timeout_s=_GRACE_S * 2
+            {**self._setup, "disk_bytes": limits.disk_bytes, "inodes": limits.inodes}, timeout_s=2 * _GRACE_S
         )
+
+    def take_oom(self) -> bool:
+        """Return whether a process was killed for memory since this was last asked."""
+        return self.group is not None and self.group.take_oom()
 
     async def write(self, files: Mapping[str, bytes]) -> None:
         """Put files into the working tree.
@@ -94,6 +129,10 @@ class Jail:
         names: list[str] = (await self.ask({"op": "list", "limit": limit}))["files"]
         return names
 
+    async def clear(self) -> bool:
+        """Empty the writable trees; return whether they are empty."""
+        return bool((await self.ask({"op": "clear"}))["cleared"])
+
     async def exec(
         self,
         argv: Sequence[str],
@@ -108,7 +147,17 @@ class Jail:
             "op": "exec",
             "argv": list(argv),
             "stdin": base64.b64encode(stdin).decode(),
-            **_common(limits, env, address_space),
+            **self._common(limits, env, address_space),
+        }
+        return await self.ask(request, timeout_s=limits.wall_s + _GRACE_S)
+
+    async def script(self, source: str, *, limits: Limits, env: Mapping[str, str], stdin: bytes) -> dict[str, Any]:
+        """Run a Python program to its end and return the init's report."""
+        request = {
+            "op": "script",
+            "source": source,
+            "stdin": base64.b64encode(stdin).decode(),
+            **self._common(limits, env, address_space=True),
         }
         return await self.ask(request, timeout_s=limits.wall_s + _GRACE_S)
 
@@ -120,7 +169,6 @@ class Jail:
         limits: Limits,
         env: Mapping[str, str],
         name: str = "solution",
-        stdin: bytes = b"",
         stop_at_error: bool = False,
     ) -> tuple[dict[str, Any], list[dict[str, Any]], dict[str, Any]]:
         """Run a Python program with its inputs; return how it loaded, its results, and the init's report."""
@@ -128,19 +176,32 @@ class Jail:
             "op": "python",
             "source": source,
             "name": name,
-            "stdin": base64.b64encode(stdin).decode(),
             "total_wall_s": limits.total_wall_s,
             "stop_at_error": stop_at_error,
-            **_common(limits, env, address_space=True),
+            "inputs": len(inputs),
+            **self._common(limits, env, address_space=True),
         }
-        self._send(request)
-        self._send({"inputs": list(inputs)})
-        deadline = limits.total_wall_s + _GRACE_S
-        loaded = await self._receive(deadline)
-        cases: list[dict[str, Any]] = []
-        while "case" in (message := await self._receive(deadline)):
-            cases.append(message)
+        self._send(request, *inputs)
+        async with self._within(limits.total_wall_s + _GRACE_S) as reader:
+            loaded = await _message(reader)
+            if loaded["loaded"]:
+                loaded["result"] = await _untrusted(reader)
+            cases: list[dict[str, Any]] = []
+            while "case" in (message := await _message(reader)):
+                cases.append({**message, "result": await _untrusted(reader)})
         return loaded, cases, message
+
+    async def cell(
+        self, code: str, *, limits: Limits, env: Mapping[str, str]
+    ) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+        """Run a cell in the jail's interpreter; return its result, None if it ended without one, and a report."""
+        common = self._common(replace(limits, cpu_s=1), env, address_space=True)
+        common["limits"]["cpu"] = -1
+        self._send({"op": "cell", "code": code, "cpu_s": limits.cpu_s, **common})
+        async with self._within(limits.wall_s + _GRACE_S) as reader:
+            head = await _message(reader)
+            case = {**head, "result": await _untrusted(reader)} if head["case"] else None
+            return case, await _message(reader)
 
     async def ask(self, request: Mapping[str, Any], *, timeout_s: float = _GRACE_S) -> dict[str, Any]:
         """Send one request and return its answer.
@@ -149,7 +210,8 @@ class Jail:
             SandboxLost: If none comes.
         """
         self._send(request)
-        return await self._receive(timeout_s)
+        async with self._within(timeout_s) as reader:
+            return await _message(reader)
 
     async def close(self) -> None:
         """End everything in the jail."""
@@ -170,38 +232,57 @@ class Jail:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
-    def _send(self, message: Mapping[str, Any]) -> None:
+    def _send(self, *messages: Any) -> None:
         if self._writer is None:
             raise SandboxLost("the jail is not open")
-        self._writer.write(encode(message))
+        self._writer.write(b"".join(map(encode, messages)))
 
-    async def _receive(self, timeout_s: float) -> dict[str, Any]:
+    @contextlib.asynccontextmanager
+    async def _within(self, timeout_s: float) -> Any:
         if self._reader is None:
             raise SandboxLost("the jail is not open")
         try:
             async with asyncio.timeout(timeout_s):
-                message = await _read(self._reader)
+                yield self._reader
         except (TimeoutError, EOFError, OSError) as error:
             raise SandboxLost(f"the jail does not answer: {type(error).__name__}") from error
-        if "error" in message and "jail" in str(message["error"]):
-            raise SandboxLost(message["error"])
-        return message
+
+    def _common(self, limits: Limits, env: Mapping[str, str], address_space: bool) -> dict[str, Any]:
+        return {
+            "env": {**self._env, **env},
+            "limits": limits.rlimits(address_space=address_space),
+            "wall_s": limits.wall_s,
+            "output_bytes": limits.output_bytes,
+        }
 
 
-async def _read(reader: asyncio.StreamReader) -> dict[str, Any]:
-    import json
+async def _streams(channel: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    return await asyncio.open_connection(sock=channel, limit=BUFFER)
 
+
+async def _body(reader: asyncio.StreamReader) -> bytes:
     (size,) = HEADER.unpack(await reader.readexactly(HEADER.size))
     if size > MAX_FRAME:
         raise EOFError(f"a message of {size} bytes")
-    message: dict[str, Any] = json.loads((await reader.readexactly(size)).decode("utf-8", "surrogatepass"))
+    return await reader.readexactly(size)
+
+
+async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
+    """Return a message of the init's own.
+
+    Raises:
+        SandboxLost: If the init says that it failed.
+    """
+    message: dict[str, Any] = json.loads((await _body(reader)).decode("utf-8", "surrogatepass"))
+    if "fatal" in message:
+        raise SandboxLost(message["fatal"])
     return message
 
 
-def _common(limits: Limits, env: Mapping[str, str], address_space: bool) -> dict[str, Any]:
-    return {
-        "env": {**ENVIRONMENT, **env},
-        "limits": limits.rlimits(address_space=address_space),
-        "wall_s": limits.wall_s,
-        "output_bytes": limits.output_bytes,
-    }
+async def _untrusted(reader: asyncio.StreamReader) -> Any:
+    """Return what the program's process wrote as a result, which may be anything."""
+    body = await _body(reader)
+    try:
+        return json.loads(body.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return _DEEP

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
 import socket
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 
+from sandboxes.backends.base import JailSandbox, JailSession
 from sandboxes.backends.jail import Jail
 from sandboxes.backends.zygote import Zygote
 from sandboxes.cgroups import Cgroups
 from sandboxes.errors import BackendUnavailable, SandboxClosed, SandboxLost
-from sandboxes.execution import Cause, Execution, Outcome
 from sandboxes.limits import Limits
-from sandboxes.program import Input, Program
-from sandboxes.runner import run_in_jail
-from sandboxes.sandbox import Protections, Sandbox, Session
+from sandboxes.sandbox import CORE, Protections
 from sandboxes.seccomp import compile_filter
 
 __all__ = ["NamespaceSandbox", "NamespaceSession"]
 
+NamespaceSession = JailSession
 
-class NamespaceSandbox(Sandbox):
+
+class NamespaceSandbox(JailSandbox):
     """Runs each program as process 2 of a jail of its own.
 
     A jail has its own user, mount, pid, network, ipc, uts and cgroup namespaces; a read-only root of an allow-list;
     fresh tmpfs trees; a seccomp filter; Landlock; no new privileges; resource limits; and memory and process limits by
-    control group where those can be written. It is ended by killing its init, so nothing in it survives.
+    control group where those can be written. It is ended by killing its init, so nothing in it survives. When this
+    process dies, the kernel ends the zygotes and with them every jail. A forked copy of this process gets zygotes of
+    its own.
     """
 
     name = "namespace"
@@ -47,148 +51,129 @@ class NamespaceSandbox(Sandbox):
             raise BackendUnavailable(f"the namespace backend needs Linux, not {sys.platform}; use docker")
         self._filter = compile_filter() if seccomp else b""
         self._readable = tuple(readable)
-        self._cgroups = Cgroups()
-        self._zygotes = [self._new_zygote() for _ in range(zygotes)]
-        self._turns = itertools.count()
+        self._size = zygotes
         self._closed = False
         self._seen: Mapping[str, object] = {}
-
-    def _new_zygote(self) -> Zygote:
-        return Zygote(seccomp=self._filter, readable=self._readable)
-
-    async def run(self, program: Program, inputs: Sequence[Input] = (), limits: Limits | None = None) -> Execution:
-        """Run a program; one whose jail is lost, or that the machine starved, is run once more. See `Sandbox.run`."""
-        limits = limits or Limits()
-        last = await self._attempt(program, inputs, limits)
-        if last.outcome is Outcome.INFRA_ERROR:
-            last = await self._attempt(program, inputs, limits)
-        return last
-
-    async def _attempt(self, program: Program, inputs: Sequence[Input], limits: Limits) -> Execution:
-        jail: Jail | None = None
-        try:
-            jail = await self._open(limits)
-            return await run_in_jail(jail, program, inputs, limits)
-        except SandboxLost as error:
-            if jail is not None and jail.group is not None and jail.group.was_oom:
-                return Execution(Outcome.POLICY_LIMIT, Cause.MEMORY, detail="the program used up its memory")
-            return Execution(Outcome.INFRA_ERROR, Cause.LOST, detail=str(error))
-        finally:
-            if jail is not None:
-                await self._release(jail)
-
-    async def session(self, limits: Limits | None = None) -> NamespaceSession:
-        """Open a session: one jail that keeps its files.
-
-        Raises:
-            SandboxLost: If no jail can be made.
-        """
-        limits = limits or Limits()
-        return NamespaceSession(self, await self._open(limits), limits)
+        self._crew = self._new_crew()
 
     def describe(self) -> Protections:
         """Return which protections hold; run something first to see what the jails report."""
-        controllers = self._cgroups.controllers
-        holds = {
-            "namespaces": True,
-            "read_only_root": True,
-            "no_network": True,
-            "no_new_privileges": True,
-            "seccomp": bool(self._filter),
-            "landlock": bool(self._seen.get("landlock", True)),
-            "private_proc": bool(self._seen.get("proc", True)),
-            "memory_of_tree": "memory" in controllers,
-            "processes_of_tree": "pids" in controllers,
-            "no_leftovers": True,
-        }
-        notes = []
-        if "memory" not in controllers:
-            notes.append("memory is limited for each process, not for all together: no writable memory cgroup")
-        if "pids" not in controllers:
-            notes.append("processes are limited by RLIMIT_NPROC: no writable pids cgroup")
-        return Protections(self.name, holds, tuple(notes))
+        return describe_jails(self.name, self._crew.cgroups, self._seen, seccomp=bool(self._filter))
 
     async def close(self) -> None:
         """End every zygote and with them every jail."""
+        await asyncio.to_thread(self.close_now)
+
+    def close_now(self) -> None:
+        """End every zygote and with them every jail, without a thread."""
         if not self._closed:
             self._closed = True
-            for zygote in self._zygotes:
-                await asyncio.to_thread(zygote.close)
-            self._cgroups.close()
+            if self._crew.pid == os.getpid():
+                self._crew.close()
 
     async def _open(self, limits: Limits) -> Jail:
         if self._closed:
             raise SandboxClosed("the sandbox is closed; make a new one")
-        index = next(self._turns) % len(self._zygotes)
-        pid, channel = await asyncio.to_thread(self._spawn, index)
-        jail = Jail(pid, channel, self._cgroups.take())
+        crew = self._own_crew()
+        pid, channel = await asyncio.to_thread(crew.spawn)
+        jail = Jail(pid, channel, crew.cgroups.take())
         try:
             await jail.open(limits)
         except (SandboxLost, OSError) as error:
             await self._release(jail)
             raise SandboxLost(str(error)) from error
+        except asyncio.CancelledError:
+            await self._release(jail)
+            raise
         self._seen = jail.protections
         return jail
 
-    def _spawn(self, index: int) -> tuple[int, socket.socket]:
-        try:
-            return self._zygotes[index].jail()
-        except SandboxLost:
-            # A zygote can be killed from outside; its place is taken by a new one.
-            self._zygotes[index].close()
-            self._zygotes[index] = self._new_zygote()
-            return self._zygotes[index].jail()
-
     async def _release(self, jail: Jail) -> None:
         await jail.close()
-        group = jail.group
-        if group is not None:
-            await asyncio.to_thread(self._cgroups.give_back, group)
+        if jail.group is not None:
+            await asyncio.to_thread(self._own_crew().cgroups.give_back, jail.group)
+
+    def _own_crew(self) -> _Crew:
+        if self._crew.pid != os.getpid():
+            # After a fork: the other zygotes are the parent's, and die with it, not with this process.
+            self._crew = self._new_crew()
+        return self._crew
+
+    def _new_crew(self) -> _Crew:
+        return _Crew(self._size, self._filter, self._readable)
 
 
-class NamespaceSession(Session):
-    """A jail that stays."""
+class _Crew:
+    """The zygotes and control groups of one process.
 
-    def __init__(self, sandbox: NamespaceSandbox, jail: Jail, limits: Limits) -> None:
-        """Take over an open jail."""
-        self._sandbox, self._jail, self._limits = sandbox, jail, limits
+    Attributes:
+        pid: The process.
+        cgroups: Its control groups.
+    """
+
+    def __init__(self, size: int, seccomp: bytes, readable: Sequence[str]) -> None:
+        self.pid = os.getpid()
+        self.cgroups = Cgroups()
+        self._seccomp, self._readable = seccomp, readable
+        self._lock = threading.Lock()
+        self._turns = itertools.count()
         self._closed = False
+        self._zygotes: list[Zygote] = []
+        for _ in range(size):
+            self._zygotes.append(self._new())
 
-    async def write(self, files: Mapping[str, bytes]) -> None:
-        """Put files into the working tree."""
-        await self._jail.write(files)
-
-    async def read(self, path: str) -> bytes:
-        """Return a file of the working tree, cut at the output limit."""
-        return (await self._jail.read(path, self._limits.output_bytes))[0]
-
-    async def files(self) -> list[str]:
-        """Return the names of the files in the working tree."""
-        return await self._jail.files()
-
-    async def run(self, program: Program, inputs: Sequence[Input] = (), limits: Limits | None = None) -> Execution:
-        """Run a program among the session's files.
+    def spawn(self) -> tuple[int, socket.socket]:
+        """Return a new jail's process id and channel.
 
         Raises:
-            SandboxLost: If the jail is dead: the session and its files are gone.
+            SandboxLost: If no zygote can make one.
         """
-        if self._closed:
-            raise SandboxClosed("the session is closed; open a new one")
-        return await run_in_jail(self._jail, program, inputs, limits or self._limits)
+        index = next(self._turns) % len(self._zygotes)
+        zygote = self._zygotes[index]
+        try:
+            return zygote.jail()
+        except SandboxLost:
+            return self._replace(index, zygote).jail()
 
-    async def snapshot(self) -> Mapping[str, bytes]:
-        """Return the files of the working tree."""
-        names = await self.files()
-        return {name: (await self._jail.read(name, self._limits.file_bytes))[0] for name in names}
-
-    async def fork(self) -> NamespaceSession:
-        """Return another session with the same files."""
-        other = await self._sandbox.session(self._limits)
-        await other.write(await self.snapshot())
-        return other
-
-    async def close(self) -> None:
-        """End the jail."""
-        if not self._closed:
+    def close(self) -> None:
+        """End every zygote."""
+        with self._lock:
             self._closed = True
-            await self._sandbox._release(self._jail)
+            for zygote in self._zygotes:
+                zygote.close()
+        self.cgroups.close()
+
+    def _replace(self, index: int, dead: Zygote) -> Zygote:
+        """Put a new zygote in the place of one that was killed from outside."""
+        with self._lock:
+            if self._closed:
+                raise SandboxClosed("the sandbox is closed; make a new one")
+            if self._zygotes[index] is dead:
+                dead.close()
+                try:
+                    self._zygotes[index] = self._new()
+                except BackendUnavailable as error:
+                    raise SandboxLost(str(error)) from error
+            return self._zygotes[index]
+
+    def _new(self) -> Zygote:
+        return Zygote(seccomp=self._seccomp, readable=self._readable)
+
+
+def describe_jails(name: str, cgroups: Cgroups, seen: Mapping[str, object], *, seccomp: bool) -> Protections:
+    """Return the protections of jails, given what one of them reported."""
+    holds = {
+        **dict.fromkeys(CORE, True),
+        "seccomp": seccomp,
+        "private_proc": bool(seen.get("proc", True)),
+        "landlock": bool(seen.get("landlock", True)),
+        "memory_of_tree": "memory" in cgroups.controllers,
+    }
+    notes = []
+    if "memory" not in cgroups.controllers:
+        notes.append("memory is limited for each process, not for all together: no writable memory cgroup")
+    if "pids" not in cgroups.controllers:
+        notes.append("processes are limited by RLIMIT_NPROC in a user namespace: no writable pids cgroup")
+    if "cpu" not in cgroups.controllers:
+        notes.append("a run with many processes gets more of the cores than one with few: no writable cpu cgroup")
+    return Protections(name, holds, tuple(notes))

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 
 from sandboxes.errors import BackendUnavailable, SandboxLost
@@ -29,10 +29,8 @@ main(int(sys.argv[1]))
 PRELOAD = (
     *("math", "cmath", "numbers", "decimal", "fractions", "statistics", "random", "operator", "functools", "itertools"),
     *("collections", "heapq", "bisect", "array", "queue", "copy", "enum", "abc", "typing", "dataclasses"),
-    *("re", "json", "string", "textwrap", "struct", "time", "datetime"),
+    *("re", "json", "string", "textwrap", "struct", "time", "datetime", "io", "types", "ast", "traceback", "linecache"),
 )
-# A zygote dies with the *thread* that started it, so a thread that never ends must start them.
-_starter = ThreadPoolExecutor(1, thread_name_prefix="zygotes")
 
 
 class Zygote:
@@ -53,12 +51,17 @@ class Zygote:
         self._staging = Path(tempfile.mkdtemp(prefix="grpo-envs-jail-"))
         self._staging.chmod(0o755)
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (kept open for as long as the zygote lives)
+        self._owner = os.getpid()
+        self._ended = False
         ours, theirs = socket.socketpair()
+        self._channel = ours
+        started: Future[subprocess.Popen[bytes]] = Future()
+        # A zygote dies with the *thread* that started it, so its thread lives as long as it does.
+        threading.Thread(target=self._live, args=(theirs, started), name="zygote", daemon=True).start()
         try:
-            self._process = _starter.submit(self._start, theirs).result()
+            self._process = started.result()
         finally:
             theirs.close()
-        self._channel = ours
         config = {
             "seccomp": base64.b64encode(seccomp).decode(),
             "readable": [*python_paths(), *readable],
@@ -69,8 +72,18 @@ class Zygote:
             write_frame(ours.fileno(), config)
             read_frame(ours.fileno())
         except (EOFError, OSError) as error:
+            reason = self._last_error()
             self.close()
-            raise BackendUnavailable(f"the zygote could not start: {self._last_error()}") from error
+            raise BackendUnavailable(f"the zygote could not start: {reason}") from error
+
+    def _live(self, theirs: socket.socket, started: Future[subprocess.Popen[bytes]]) -> None:
+        try:
+            process = self._start(theirs)
+        except (OSError, ValueError) as error:
+            started.set_exception(BackendUnavailable(f"the zygote could not start: {error}"))
+            return
+        started.set_result(process)
+        process.wait()
 
     def _start(self, theirs: socket.socket) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
@@ -110,15 +123,20 @@ class Zygote:
         return answer["pid"], ours
 
     def close(self) -> None:
-        """End it and every jail it made."""
-        with contextlib.suppress(OSError):
-            getattr(self, "_channel", self._errors).close()
+        """End it and every jail it made; in a forked copy of its owner, only let go of it."""
+        self._channel.close()
+        if self._ended or os.getpid() != self._owner:
+            return
+        self._ended = True
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
+        self._errors.close()
         shutil.rmtree(self._staging, ignore_errors=True)
 
     def _last_error(self) -> str:
+        if self._errors.closed:
+            return ""
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1] if lines else ""

@@ -7,20 +7,69 @@ import os
 import struct
 from typing import Any
 
-__all__ = ["HEADER", "MAX_FRAME", "encode", "read_frame", "write_frame"]
+__all__ = ["HEADER", "MAX_FRAME", "FrameReader", "encode", "frame", "read_frame", "take", "write_all", "write_frame"]
 
 HEADER = struct.Struct("<I")
 MAX_FRAME = 1 << 28
 
 
-def encode(message: Any) -> bytes:
-    """Return a message as bytes: four of length, then JSON."""
-    body = json.dumps(message, separators=(",", ":")).encode("utf-8", "surrogatepass")
+def frame(body: bytes) -> bytes:
+    """Return a body with its four bytes of length before it."""
     return HEADER.pack(len(body)) + body
 
 
+def encode(message: Any) -> bytes:
+    """Return a message as bytes: four of length, then JSON."""
+    return frame(json.dumps(message, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+
+
+def take(buffer: bytearray, limit: int = MAX_FRAME) -> bytes | None:
+    """Remove the first body from a buffer and return it; None while it is incomplete.
+
+    Raises:
+        ValueError: If the body is longer than `limit`.
+    """
+    if len(buffer) < HEADER.size:
+        return None
+    (size,) = HEADER.unpack_from(buffer)
+    if size > limit:
+        raise ValueError(f"a message of {size} bytes is longer than the {limit} allowed")
+    end = HEADER.size + size
+    if len(buffer) < end:
+        return None
+    body = bytes(buffer[HEADER.size : end])
+    del buffer[:end]
+    return body
+
+
+class FrameReader:
+    """Reads messages through a buffer, so that many small ones cost one system call.
+
+    It reads ahead. Nothing may be forked that must not see what was read.
+    """
+
+    def __init__(self, fd: int) -> None:
+        """Read from `fd`, which stays the caller's."""
+        self._fd = fd
+        self._buffer = bytearray()
+
+    def read(self) -> bytes:
+        """Return the next body, waiting for it.
+
+        Raises:
+            EOFError: If the other side closed.
+            ValueError: If it is longer than `MAX_FRAME`.
+        """
+        while (body := take(self._buffer)) is None:
+            chunk = os.read(self._fd, 1 << 16)
+            if not chunk:
+                raise EOFError("the other side closed the channel")
+            self._buffer += chunk
+        return body
+
+
 def read_frame(fd: int) -> Any:
-    """Read one message, waiting for it.
+    """Read one message and not a byte more, waiting for it.
 
     Raises:
         EOFError: If the other side closed.
@@ -38,7 +87,16 @@ def write_frame(fd: int, message: Any) -> None:
     Raises:
         BrokenPipeError: If the other side closed.
     """
-    rest = memoryview(encode(message))
+    write_all(fd, encode(message))
+
+
+def write_all(fd: int, data: bytes | bytearray) -> None:
+    """Write bytes, waiting for room.
+
+    Raises:
+        BrokenPipeError: If the other side closed.
+    """
+    rest = memoryview(data)
     while rest:
         rest = rest[os.write(fd, rest) :]
 

@@ -6,15 +6,18 @@ in the jail at all, and a program that forges results forges only its own answer
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
 
-from sandboxes.jail.frames import read_frame, write_frame
+from sandboxes.jail.frames import FrameReader, write_frame
 from sandboxes.values import TooLarge, decode, encode
 
-__all__ = ["serve"]
+__all__ = ["answers", "run_script", "serve"]
 
 _MESSAGE_CHARACTERS = 500
 
@@ -29,22 +32,74 @@ def serve(source: str, name: str, commands: int, results: int, budget: int) -> N
         results: Descriptor to write one result for each to, the first for loading the module.
         budget: Most items and characters of one result.
     """
+    # The init ignores interrupts, so that the program cannot end it; the program itself gets Python's own handler.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for result in answers(source, name, _commands(commands), budget):
+        write_frame(results, result)
+    _flush()
+
+
+def run_script(source: str) -> None:
+    """Run a program as `python program.py` does, up to its exit code; never returns."""
+    import atexit
+    import threading
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    module = types.ModuleType("__main__")
+    sys.modules["__main__"] = module
+    sys.argv = ["program.py"]
+    module.__dict__["__file__"] = "/work/program.py"
+    code = 0
+    try:
+        _load(source, module.__dict__)
+    except SystemExit as error:
+        code = _exit_code(error.code)
+    except BaseException as error:  # noqa: BLE001 (as the interpreter itself does)
+        sys.excepthook(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
+        code = 1
+    try:
+        for thread in threading.enumerate():
+            if thread is not threading.current_thread() and not thread.daemon:
+                thread.join()
+        atexit._run_exitfuncs()
+    except BaseException:  # noqa: BLE001 (the program may have put anything there)
+        code = code or 1
+    _flush()
+    os._exit(code)
+
+
+def _exit_code(code: Any) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    sys.stderr.write(f"{code}\n")
+    return 1
+
+
+def answers(source: str, name: str, inputs: Iterator[Any], budget: int) -> Iterator[dict[str, Any]]:
+    """Yield what came of loading a program's module, and then of each input; see `serve`."""
     sys.set_int_max_str_digits(0)
     module = types.ModuleType(name)
     sys.modules[name] = module
     sys.argv = ["program.py"]
     namespace = module.__dict__
     namespace["__file__"] = "/work/program.py"
-    write_frame(results, _attempt(lambda: _load(source, namespace), budget))
+    yield _attempt(lambda: _load(source, namespace), budget)
+    for steps in inputs:
+        yield _attempt(lambda steps=steps: _perform(steps, namespace), budget)
+
+
+def _commands(fd: int) -> Iterator[Any]:
+    reader = FrameReader(fd)
     while True:
         try:
-            steps = read_frame(commands)
+            steps = json.loads(reader.read().decode("utf-8", "surrogatepass"))
         except EOFError:
-            break
+            return
         if steps is None:
-            break
-        write_frame(results, _attempt(lambda steps=steps: _perform(steps, namespace), budget))
-    _flush()
+            return
+        yield steps
 
 
 def _load(source: str, namespace: dict[str, Any]) -> None:
@@ -60,9 +115,12 @@ def _perform(steps: list[dict[str, Any]], namespace: dict[str, Any]) -> Any:
         elif "run" in step:
             exec(compile(step["run"], "<input>", "exec", dont_inherit=True), namespace)  # noqa: S102
             value = None
+        elif "cell" in step:
+            _cell(step["cell"], namespace)
+            value = None
         else:
             target = _resolve(step["target"], namespace)
-            arguments = [decode(item) for item in step.get("args", [])]
+            arguments = [decode(item) for item in step.get("args", ())]
             keywords = {key: decode(item) for key, item in step.get("kwargs", {}).items()}
             value = target(*arguments, **keywords)
         if "save" in step:
@@ -70,6 +128,27 @@ def _perform(steps: list[dict[str, Any]], namespace: dict[str, Any]) -> Any:
     if "save" in steps[-1]:
         return None
     return value
+
+
+def _cell(source: str, namespace: dict[str, Any]) -> None:
+    """Run statements as an interactive interpreter does: show the value of a last expression, and any traceback."""
+    import ast
+    import linecache
+    import traceback
+
+    linecache.cache["<cell>"] = (len(source), None, source.splitlines(keepends=True), "<cell>")
+    try:
+        tree = ast.parse(source, "<cell>")
+        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        exec(compile(tree, "<cell>", "exec", dont_inherit=True), namespace)  # noqa: S102
+        if isinstance(last, ast.Expr):
+            shown = ast.Interactive([last])
+            exec(compile(shown, "<cell>", "single", dont_inherit=True), namespace)  # noqa: S102
+    except BaseException as error:
+        traceback.print_exception(error.with_traceback(error.__traceback__ and error.__traceback__.tb_next))
+        raise
+    finally:
+        _flush()
 
 
 def _resolve(path: str, namespace: dict[str, Any]) -> Any:

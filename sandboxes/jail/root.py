@@ -21,12 +21,12 @@ from sandboxes.jail.libc import (
     umount_detached,
 )
 
-__all__ = ["SYSTEM_PATHS", "enter_root", "mount_private"]
+__all__ = ["FILES", "SYSTEM_PATHS", "enter_root", "mount_private"]
 
 SYSTEM_PATHS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2"}
-_FILES = {
+FILES = {
     "/etc/passwd": "nobody:x:65534:65534:nobody:/work:/bin/sh\n",
     "/etc/group": "nogroup:x:65534:\n",
     "/etc/hosts": "127.0.0.1 localhost\n",
@@ -52,7 +52,7 @@ def enter_root(staging: Path, readable: Iterable[str]) -> None:
     for path in (*SYSTEM_PATHS, *readable):
         _bind(root, path)
     _make_devices(root)
-    for path, text in _FILES.items():
+    for path, text in FILES.items():
         target = Path(root + path)
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)

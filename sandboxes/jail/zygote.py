@@ -50,6 +50,8 @@ def main(channel_fd: int) -> None:
     seccomp = base64.b64decode(config["seccomp"])
     # Jails are nobody's children to wait for: the kernel reaps them, and the judge sees their channel close.
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # What has no handler cannot be sent to the init of a jail by its programs; each jail inherits this.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     gc.collect()
     gc.freeze()
     write_frame(channel_fd, {"ready": True, "pid": os.getpid()})
@@ -81,7 +83,7 @@ def _live(control: int, identity: tuple[int, int, int, int], seccomp: bytes) -> 
         run_init(control, identity, seccomp)
     except OSError as error:
         code = 1
-        write_frame(control, {"error": f"the jail could not be set up: {error}"})
+        write_frame(control, {"fatal": f"the jail failed: {error}"})
     finally:
         os._exit(code)
 
