@@ -33,8 +33,10 @@ T = TypeVar("T")
 S = TypeVar("S")
 IN_FLIGHT = 8
 ROOMY = Limits(wall_s=20.0, total_wall_s=60.0, cpu_s=60.0)
-SHORT = Limits(wall_s=1.0, total_wall_s=1.5, cpu_s=2.0)
-PER_PROBLEM = 14
+SHORT = Limits(wall_s=15.0, total_wall_s=20.0, cpu_s=1.0)
+PER_PROBLEM = 17
+QUIXBUGS_SLOW = ("amanaplanacanalpanama", "6404180")
+"""One case each of levenshtein and knapsack that takes the correct program minutes or gigabytes."""
 STRICT = Comparison("strict", rel_tol=1e-9)
 
 
@@ -149,24 +151,34 @@ async def exercism(data: Path) -> list[tuple[str, Score]]:
     return await at_once(one, tasks)
 
 
+def quixbugs_problems(home: Path, name: str) -> list[FunctionProblem]:
+    """Return a program's cases, grouped by tolerance: `sqrt` is right within its second argument."""
+    groups: dict[float, list[FunctionCase]] = {}
+    for line in (home / "json_testcases" / f"{name}.json").read_text().splitlines():
+        if line and not any(mark in line for mark in QUIXBUGS_SLOW):
+            args, expected = json.loads(line)
+            case = FunctionCase(tuple(args) if isinstance(args, list) else (args,), expected)
+            groups.setdefault(args[1] if name == "sqrt" else 0.0, []).append(case)
+    view = "list(result) if hasattr(result, '__next__') else result"
+    return [
+        FunctionProblem(name, tuple(cases), Comparison("json", rel_tol=1e-9, abs_tol=tolerance), view=view)
+        for tolerance, cases in groups.items()
+    ]
+
+
 async def quixbugs(data: Path) -> tuple[list[str], list[str], int]:
     """Return the correct programs that fail, the buggy ones that pass, and how many there are of each."""
     home = data / "quixbugs"
     names = sorted(path.stem for path in (home / "json_testcases").glob("*.json"))
 
     async def one(name: str) -> tuple[bool, bool]:
-        pairs = [
-            json.loads(line) for line in (home / "json_testcases" / f"{name}.json").read_text().splitlines() if line
-        ]
-        cases = tuple(FunctionCase(tuple(a) if isinstance(a, list) else (a,), expected) for a, expected in pairs)
-        view = "list(result) if hasattr(result, '__next__') else result"
-        problem = FunctionProblem(name, cases, Comparison("json", rel_tol=1e-9), view=view)
         right, wrong = (
             (home / folder / f"{name}.py").read_text() for folder in ("correct_python_programs", "python_programs")
         )
-        passed = await judge_problem(right, problem, limits=ROOMY)
-        failed = await judge_problem(wrong, problem, limits=SHORT)
-        return passed.value == 1.0, failed.value == 0.0
+        problems = quixbugs_problems(home, name)
+        passed = [(await judge_problem(right, problem, limits=ROOMY)).value for problem in problems]
+        failed = [(await judge_problem(wrong, problem, limits=SHORT)).value for problem in problems]
+        return set(passed) == {1.0}, 0.0 in failed and None not in failed
 
     found = await at_once(one, names)
     wrong = [name for name, (passes, _) in zip(names, found, strict=True) if not passes]

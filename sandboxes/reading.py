@@ -34,11 +34,16 @@ def cause_of(report: Mapping[str, Any], limits: Limits, *, was_oom: bool) -> Cau
         return Cause.STARVED if starved and report["cpu_s"] < limits.cpu_s else Cause.WALL
     if report["ended"] == "output":
         return Cause.OUTPUT
-    if report["signal"] in (signal.SIGXCPU, signal.SIGKILL) and report["cpu_s"] >= 0.9 * limits.cpu_s:
+    # The kernel counts the limit in ticks, and may end a program a tenth before the time that is measured here.
+    if report["signal"] == signal.SIGXCPU or (report["signal"] == signal.SIGKILL and _near(report, limits)):
         return Cause.CPU
     if report["signal"] == signal.SIGXFSZ:
         return Cause.OUTPUT
     return Cause.CRASHED if report["code"] else Cause.FINISHED
+
+
+def _near(report: Mapping[str, Any], limits: Limits) -> bool:
+    return bool(report["cpu_s"] >= 0.8 * limits.cpu_s)
 
 
 def outcome_of(cause: Cause) -> Outcome:

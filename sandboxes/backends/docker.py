@@ -219,7 +219,8 @@ def _settings(kind: Kind, runtime: str) -> dict[str, Any]:
     from docker.types import LogConfig, Ulimit
 
     memory, processes, disk, inodes = kind
-    tree = f"rw,exec,nosuid,nodev,size={disk},nr_inodes={inodes},mode=1777"
+    # Owned by the program's user: some versions of runc undo the mode.
+    tree = f"rw,exec,nosuid,nodev,size={disk},nr_inodes={inodes},mode=1777,uid=65534,gid=65534"
     return {
         "command": ["python3", "-I", "-S", "-c", _BOOT],
         "entrypoint": [],

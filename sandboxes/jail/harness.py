@@ -55,7 +55,10 @@ def run_script(source: str) -> None:
     except SystemExit as error:
         code = _exit_code(error.code)
     except BaseException as error:  # noqa: BLE001 (as the interpreter itself does)
-        sys.excepthook(type(error), error, error.__traceback__ and error.__traceback__.tb_next)
+        trace = error.__traceback__
+        while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+            trace = trace.tb_next
+        sys.excepthook(type(error), error.with_traceback(trace), trace)
         code = 1
     try:
         for thread in threading.enumerate():
@@ -85,7 +88,10 @@ def answers(source: str, name: str, inputs: Iterator[Any], budget: int) -> Itera
     sys.argv = ["program.py"]
     namespace = module.__dict__
     namespace["__file__"] = "/work/program.py"
-    yield _attempt(lambda: _load(source, namespace), budget)
+    loaded = _attempt(lambda: _load(source, namespace), budget)
+    yield loaded
+    if "error" in loaded:
+        return
     for steps in inputs:
         yield _attempt(lambda steps=steps: _perform(steps, namespace), budget)
 

@@ -1,4 +1,9 @@
-"""A container engine for the tests: the machine's, or one started here on a data root and socket of its own."""
+"""A container engine for the tests: the machine's, or one started here on a data root and socket of its own.
+
+    python tests/sandboxes/engine.py COMMAND ...
+
+runs a command with `DOCKER_HOST` set to it.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +108,7 @@ def _archive() -> bytes:
         folders = ("tmp", "work", "proc", "dev", "sys", "etc", "bin", "usr/bin")
         _folders(archive, (*folders, *_parents(python), *_parents(str(library))))
         archive.add(library, str(library).lstrip("/"), filter=_only_code)
-        for path in sorted(_closure(binaries)):
+        for path in sorted(path for path in _closure(binaries) if not path.startswith(f"{library}/")):
             archive.add(os.path.realpath(path), path.lstrip("/"))
         if python != "/usr/bin/python3":
             link = tarfile.TarInfo("usr/bin/python3")
@@ -135,3 +140,13 @@ def _folders(archive: tarfile.TarFile, names: tuple[str, ...]) -> None:
 def _only_code(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
     skipped = ("site-packages", "test", "tests", "__pycache__", "idlelib", "tkinter", "ensurepip", "lib2to3")
     return None if Path(entry.name).name in skipped or entry.name.endswith(".a") else entry
+
+
+def main() -> int:
+    with engine() as options:
+        url = options.get("url", os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock"))
+        return subprocess.run(sys.argv[1:], env={**os.environ, "DOCKER_HOST": url}, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from rewards.code import ClassCase, ClassProblem, Comparison, StdioCase, StdioProblem, UnitTestProblem, judge
@@ -11,7 +13,9 @@ from sandboxes.limits import Limits
 from sandboxes.sandbox import Sandbox
 
 CASES = [((2,), 5), ((3,), 10), ((0,), 1), ((-4,), 17)]
-QUICK = Limits(wall_s=1.0, total_wall_s=3.0, cpu_s=3.0, memory_bytes=128 << 20, processes=16)
+# Programs that burn CPU end by its limit, which a loaded machine only delays; sleeping ones by the wall clock.
+QUICK = Limits(wall_s=15.0, total_wall_s=20.0, cpu_s=1.0, memory_bytes=128 << 20, processes=16)
+SLEEPERS = ("sleep", "exit from a thread")
 
 FORGE = """
 import json, os, struct
@@ -110,7 +114,8 @@ HACKS = {
 
 @pytest.mark.parametrize("name", HACKS)
 def test_a_program_that_breaks_its_judge_earns_a_zero_and_never_an_excuse(sandbox: Sandbox, name: str) -> None:
-    score = judge(HACKS[name], entry_point="f", cases=CASES, limits=QUICK, backend=sandbox)
+    limits = replace(QUICK, wall_s=1.0) if name in SLEEPERS else QUICK
+    score = judge(HACKS[name], entry_point="f", cases=CASES, limits=limits, backend=sandbox)
     assert score.status is not Status.INFRA_ERROR, score.detail
     assert score.value == 0.0, score.detail
     assert score.parts["all_passed"].value == 0.0
@@ -181,6 +186,10 @@ UNIT = "import unittest\nfrom m import g\nclass T(unittest.TestCase):\n    def t
     [
         ("def g(x):\n    if x is None: raise ValueError\n    return x * x + 1", 3),
         ("def g(x): return x * x + 1", 2),
+        (
+            "def map(*a): return []\nall = len = map\ndef g(x):\n    if x is None: raise ValueError\n    return x * x + 1",
+            3,
+        ),
         ("import unittest\nunittest.TestCase.assertEqual = lambda *a: None\ndef g(x): raise ValueError", 1),
         ("import unittest\ndef g(x): raise unittest.SkipTest", 0),
         ("class E:\n    def __eq__(s, o): return True\ndef g(x): return E()", 0),

@@ -60,7 +60,7 @@ def test_mutants_that_differ_fail(humaneval: list[dict[str, Any]], sandbox: Sand
         changed = solution.replace(old, new)
         assert changed != solution, (task, solution)
         samples.append(Sample(changed, rows[task]))
-    limits = Limits(wall_s=5.0, total_wall_s=5.0)
+    limits = Limits(wall_s=20.0, cpu_s=2.0)
     scores = CodeReward(limits=limits, backend=sandbox).score_sync(samples)
     assert [(m[0], s.detail) for m, s in zip(MUTANTS, scores, strict=True) if s.value != 0.0] == []
 
@@ -72,7 +72,7 @@ def test_a_solution_that_returns_nothing_fails_every_problem(humaneval: list[dic
     assert {score.status for score in scores} == {Status.SCORED}
 
 
-EXERCISES = ("leap", "bank-account", "word-count", "custom-set", "react", "forth", "robot-name", "tree-building")
+EXERCISES = ("leap", "bank-account", "word-count", "custom-set", "react", "forth", "robot-name", "list-ops")
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -103,7 +103,7 @@ def test_quixbugs_correct_versions_pass_and_buggy_ones_fail(shared_data: Path, s
     wrong = (home / "python_programs" / f"{name}.py").read_text()
     score = judge(right, problem=problem, limits=LIMITS, backend=sandbox)
     assert score.value == 1.0, score.detail
-    limits = Limits(wall_s=1.0, total_wall_s=3.0)
+    limits = Limits(wall_s=20.0, cpu_s=1.0)
     assert judge(wrong, problem=problem, limits=limits, backend=sandbox).value == 0.0
 
 

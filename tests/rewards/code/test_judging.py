@@ -44,7 +44,7 @@ def test_parts_say_what_went_how(sandbox: Sandbox) -> None:
         ("import nothing_of_the_kind", Status.MALFORMED, 0.0, "ModuleNotFoundError"),
         ("```python\nx = 1", Status.MALFORMED, 0.0, "not closed"),
         ("", Status.MALFORMED, 0.0, "no code"),
-        ("def f(x):\n    while True: pass", Status.POLICY_LIMIT, 1.0, "case 1: time limit"),
+        ("def f(x):\n    while True: pass", Status.POLICY_LIMIT, 1.0, "case 1: CPU limit"),
         ("def f(x): return 1 / 0", Status.SCORED, 1.0, "ZeroDivisionError"),
         ("def f(): return 1", Status.SCORED, 1.0, "TypeError"),
     ],
@@ -52,7 +52,7 @@ def test_parts_say_what_went_how(sandbox: Sandbox) -> None:
 def test_a_failure_of_the_policy_is_a_number_with_its_cause(
     sandbox: Sandbox, program: str, status: Status, compiles: float, detail: str
 ) -> None:
-    limits = Limits(wall_s=1.0, total_wall_s=2.0)
+    limits = Limits(wall_s=15.0, total_wall_s=20.0, cpu_s=1.0)
     score = judge(program, entry_point="f", cases=CASES, limits=limits, backend=sandbox)
     assert (score.value, score.status, score.parts["compile"].value) == (0.0, status, compiles)
     assert detail in score.detail
@@ -186,7 +186,7 @@ def test_sql_is_judged_by_its_rows(sandbox: Sandbox, query: str, value: float) -
 def test_endless_sql_is_a_limit_of_the_policys(sandbox: Sandbox) -> None:
     endless = "with recursive r(x) as (select 1 union all select x + 1 from r) select count(*) from r"
     problem = SqlProblem((SqlCase(SETUP, ((1,),)),))
-    score = judge(endless, problem=problem, limits=Limits(wall_s=1.0, total_wall_s=2.0), backend=sandbox)
+    score = judge(endless, problem=problem, limits=Limits(wall_s=15.0, cpu_s=1.0), backend=sandbox)
     assert (score.value, score.status) == (0.0, Status.POLICY_LIMIT)
 
 
