@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 SOURCES := sandboxes rewards grpo_envs trainers tests benchmarks examples
 ARGS   ?=
 
-.PHONY: train test lint unit bench clean constraints help
+.PHONY: train test test-sandboxes lint unit bench clean constraints help
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -26,6 +26,9 @@ lint: $(VENV)/.dev ## ruff, mypy --strict, import order
 
 unit: $(VENV)/.dev ## tests and doctests only
 	$(BIN)/python -m pytest -q $(ARGS)
+
+test-sandboxes: $(VENV)/.dev ## tests that run untrusted programs and attack the sandboxes (unfinished: issue 3)
+	GRPO_ENVS_SANDBOX_TESTS=1 $(BIN)/python -m pytest -q tests/sandboxes tests/rewards/code tests/grpo_envs/code $(ARGS)
 
 bench: $(VENV)/.dev ## every benchmark, one JSON line each
 	@for b in benchmarks/[a-z]*.py; do echo "== $$b"; $(BIN)/python $$b | tail -n 1; done
