@@ -77,6 +77,8 @@ def test_a_thread_that_hangs_holds_up_nobody_else() -> None:
 def test_an_interrupt_leaves_nothing_behind_in_the_loop() -> None:
     out = run(
         "import asyncio, signal, threading, os\n"
+        # Started in the background by a shell, a process inherits that SIGINT is ignored.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from rewards.sync import run_sync\n"
         "async def hang():\n"
         "    asyncio.get_running_loop().call_later(0.1, os.kill, os.getpid(), signal.SIGINT)\n"

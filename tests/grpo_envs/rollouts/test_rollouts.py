@@ -504,7 +504,8 @@ def test_sync_code_can_run_episodes() -> None:
 
 
 INTERRUPTED = """
-import os, time
+import os, signal, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background shell has it ignored
 from grpo_envs import LanguageEnv, Task, TaskSet
 from grpo_envs.policies import ConstantPolicy
 from grpo_envs.rollouts import AsyncRollouts, run_rollouts
