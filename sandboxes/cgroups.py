@@ -147,11 +147,10 @@ class Cgroups:
         return Group(folders, self._versions)
 
     def give_back(self, group: Group | None) -> None:
-        """Take a group back; one that does not empty yet is used again when it has."""
+        """Take a group back, whose processes may still be dying; it is used again once it has emptied."""
         if group is not None and all(folder.is_dir() for folder in group.folders.values()):
-            emptied = group.empty(_PATIENCE_S)
             with self._lock:
-                (self._free if emptied else self._dying).append(group)
+                self._dying.append(group)
 
     def close(self) -> None:
         """Remove every group that is free or has emptied by now."""
