@@ -173,7 +173,8 @@ async def test_runs_leave_no_descriptor_process_or_group(namespace: NamespaceSan
     descriptors, groups = _descriptors(), namespace._crew.cgroups._made
     await runs(40)
     assert _descriptors() <= descriptors + 1
-    assert namespace._crew.cgroups._made == groups
+    # A group that is still emptying is not waited for: a few more may be made, never one a run.
+    assert namespace._crew.cgroups._made <= groups + 8
     assert [child for zygote in zygotes for child in _children(zygote)] == []
 
 
