@@ -70,15 +70,20 @@ async def median_ms(sandbox: sandboxes.Sandbox, cases: int, count: int) -> float
 
 
 def left_behind() -> dict[str, int]:
-    """What this process holds, and what of ours is on the machine."""
-    groups = sum(1 for base in Path("/sys/fs/cgroup").glob("**/grpo-envs-*") if base.is_dir())
-    children = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    """What this process holds, and what of its own is on the machine."""
+    own = f"-{os.getpid()}-"
+    groups = [base for base in Path("/sys/fs/cgroup").glob("**/grpo-envs-*") if own in base.name]
+    parents = subprocess.run(["ps", "-eo", "pid,ppid"], capture_output=True, text=True, check=True).stdout
+    pairs = [tuple(map(int, line.split())) for line in parents.splitlines()[1:]]
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in pairs if parent in ours and pid not in ours}:
+        ours |= more
     return {
         "descriptors": len(list(Path("/proc/self/fd").iterdir())),
-        "processes": children.count("sandboxes.jail"),
+        "processes": len(ours),
         "mounts": len(Path("/proc/self/mountinfo").read_text().splitlines()),
-        "groups": groups,
-        "files": len(list(Path("/tmp").glob("grpo-envs-*"))),
+        "groups": len(groups),
+        "files": len([path for path in Path("/tmp").glob("grpo-envs-*") if own in path.name]),
         "memory_mib": int(Path("/proc/self/statm").read_text().split()[1]) * 4096 >> 20,
     }
 

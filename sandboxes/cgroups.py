@@ -40,6 +40,7 @@ class Group:
     folders: dict[str, Path]
     version: dict[str, int]
     _oom_before: int = 0
+    _fds: dict[str, int] = field(default_factory=dict)
     _limits: tuple[int, int] = field(default=(0, 0))
 
     def limit(self, memory_bytes: int, processes: int) -> None:
@@ -51,7 +52,8 @@ class Group:
             self._limits = (memory_bytes, processes)
         self.take_oom()
         if self.version.get("memory") == 1:
-            _write(self.folders["memory"] / "memory.max_usage_in_bytes", "0")
+            with contextlib.suppress(OSError):
+                os.pwrite(self._open("memory", "memory.max_usage_in_bytes"), b"0", 0)
 
     def add(self, pid: int) -> None:
         """Put a process, and all it will start, into the groups.
@@ -59,8 +61,8 @@ class Group:
         Raises:
             OSError: If the kernel refuses.
         """
-        for folder in self.folders.values():
-            (folder / "cgroup.procs").write_text(str(pid))
+        for controller in self.folders:
+            os.pwrite(self._open(controller, "cgroup.procs"), str(pid).encode(), 0)
 
     @property
     def peak_bytes(self) -> int:
@@ -68,7 +70,7 @@ class Group:
         if "memory" not in self.folders:
             return 0
         name = "memory.peak" if self.version["memory"] == 2 else "memory.max_usage_in_bytes"
-        text = _read(self.folders["memory"] / name)
+        text = self._text("memory", name)
         return int(text) if text.isdigit() else 0
 
     def take_oom(self) -> bool:
@@ -80,7 +82,7 @@ class Group:
     def empty(self, timeout_s: float) -> bool:
         """Wait until no process is left; return whether that came about."""
         deadline = time.monotonic() + timeout_s
-        while any(_read(folder / "cgroup.procs") for folder in self.folders.values()):
+        while any(self._text(controller, "cgroup.procs") for controller in self.folders):
             if time.monotonic() > deadline:
                 return False
             time.sleep(0.0005)
@@ -88,9 +90,31 @@ class Group:
 
     def remove(self) -> None:
         """Remove the groups; they must be empty."""
+        self.let_go()
         for folder in self.folders.values():
             with contextlib.suppress(OSError):
                 folder.rmdir()
+
+    def let_go(self) -> None:
+        """Close what is held open; the groups stay."""
+        for fd in self._fds.values():
+            os.close(fd)
+        self._fds.clear()
+
+    def _open(self, controller: str, name: str) -> int:
+        """Return a descriptor of one of the groups' files, which is kept: opening costs more than reading."""
+        key = f"{controller}/{name}"
+        if key not in self._fds:
+            path = self.folders[controller] / name
+            writable = os.access(path, os.W_OK)
+            self._fds[key] = os.open(path, (os.O_RDWR if writable else os.O_RDONLY) | os.O_CLOEXEC)
+        return self._fds[key]
+
+    def _text(self, controller: str, name: str) -> str:
+        try:
+            return os.pread(self._open(controller, name), 1 << 16, 0).decode().strip()
+        except OSError:
+            return ""
 
     def _settings(self, controller: str, memory_bytes: int, processes: int) -> list[tuple[str, int]]:
         if controller == "cpu":
@@ -107,7 +131,7 @@ class Group:
         if "memory" not in self.folders:
             return 0
         name = "memory.events" if self.version["memory"] == 2 else "memory.oom_control"
-        match = re.search(r"^oom_kill (\d+)", _read(self.folders["memory"] / name), re.MULTILINE)
+        match = re.search(r"^oom_kill (\d+)", self._text("memory", name), re.MULTILINE)
         return int(match.group(1)) if match else 0
 
 
@@ -147,11 +171,10 @@ class Cgroups:
         return Group(folders, self._versions)
 
     def give_back(self, group: Group | None) -> None:
-        """Take a group back; one that does not empty yet is used again when it has."""
-        if group is not None and all(folder.is_dir() for folder in group.folders.values()):
-            emptied = group.empty(_PATIENCE_S)
+        """Take a group back, whose processes may still be dying; it is used again once it has emptied."""
+        if group is not None:
             with self._lock:
-                (self._free if emptied else self._dying).append(group)
+                self._dying.append(group)
 
     def close(self) -> None:
         """Remove every group that is free or has emptied by now."""
@@ -164,7 +187,10 @@ class Cgroups:
     def _collect(self) -> None:
         emptied = [group for group in self._dying if group.empty(0)]
         self._dying = [group for group in self._dying if group not in emptied]
-        self._free += emptied
+        gone = [group for group in emptied if not all(folder.is_dir() for folder in group.folders.values())]
+        for group in gone:
+            group.let_go()
+        self._free += [group for group in emptied if group not in gone]
 
     def _sweep(self) -> None:
         """Remove what processes that were killed have left behind."""

@@ -12,7 +12,6 @@ import socket
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -21,6 +20,7 @@ from pathlib import Path
 from sandboxes.backends.base import JailSandbox
 from sandboxes.backends.jail import ENVIRONMENT, Jail
 from sandboxes.backends.namespace import describe_jails
+from sandboxes.backends.staging import staging
 from sandboxes.backends.zygote import python_paths
 from sandboxes.cgroups import Cgroups
 from sandboxes.errors import BackendUnavailable, SandboxClosed, SandboxLost
@@ -130,8 +130,7 @@ class BwrapSandbox(JailSandbox):
         process = self._processes.pop(jail.pid, None)
         if process is not None:
             await asyncio.to_thread(process.wait)
-        if jail.group is not None:
-            await asyncio.to_thread(self._cgroups.give_back, jail.group)
+        self._cgroups.give_back(jail.group)
 
     def _start(self, limits: Limits) -> tuple[subprocess.Popen[bytes], int, socket.socket]:
         """Start bubblewrap; return its process, the init's process id, and the socket to the init."""
@@ -208,19 +207,18 @@ def _bind(path: str) -> list[str]:
 
 def _stage() -> Path:
     """Copy what the init needs to where a jail can see it without seeing anything else."""
-    staging = Path(tempfile.mkdtemp(prefix="grpo-envs-bwrap-"))
-    staging.chmod(0o755)
+    folder = staging("bwrap")
     package = Path(__file__).parents[1]
     ignore = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(package / "jail", staging / "sandboxes" / "jail", ignore=ignore)
+    shutil.copytree(package / "jail", folder / "sandboxes" / "jail", ignore=ignore)
     for name in ("__init__.py", "values.py"):
-        shutil.copy(package / name, staging / "sandboxes" / name)
+        shutil.copy(package / name, folder / "sandboxes" / name)
     with contextlib.suppress(OSError):
         import compileall
 
-        compileall.compile_dir(str(staging), quiet=2)
+        compileall.compile_dir(str(folder), quiet=2)
     for path, text in FILES.items():
-        target = Path(f"{staging}{path}")
+        target = Path(f"{folder}{path}")
         target.parent.mkdir(exist_ok=True)
         target.write_text(text)
-    return staging
+    return folder

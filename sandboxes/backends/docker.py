@@ -6,7 +6,6 @@ import asyncio
 import base64
 import os
 import socket
-import struct
 import threading
 from collections import deque
 from collections.abc import Mapping
@@ -15,7 +14,7 @@ from typing import Any
 
 from sandboxes.backends.base import JailSandbox
 from sandboxes.backends.boot import IMPORTER, jail_sources
-from sandboxes.backends.jail import BUFFER, Jail
+from sandboxes.backends.jail import Jail
 from sandboxes.cgroups import Group, group_of
 from sandboxes.errors import BackendUnavailable, SandboxClosed, SandboxLost
 from sandboxes.jail.frames import encode
@@ -125,7 +124,7 @@ class DockerSandbox(JailSandbox):
         found = self._take(kind)
         if found is None:
             found = await asyncio.get_running_loop().run_in_executor(self._workers, self._create, kind)
-        jail = Jail(0, found.socket.dup(), found.group, setup={**self._setup, "op": "clear"}, connect=_demultiplexed)
+        jail = Jail(0, found.socket.dup(), found.group, setup={**self._setup, "op": "clear"}, multiplexed=True)
         self._used[jail] = found
         try:
             await jail.open(limits)
@@ -271,30 +270,3 @@ def _check_image(client: Any, image: str) -> None:
         raise BackendUnavailable(
             f"there is no image {image!r}; build it: docker build -t {image} - < sandboxes/backends/Dockerfile"
         ) from error
-
-
-class _Demultiplexer(asyncio.StreamReaderProtocol):
-    """Takes the engine's framing off: eight bytes, of which the first names the stream and the last four its length."""
-
-    def __init__(self, reader: asyncio.StreamReader) -> None:
-        super().__init__(reader)
-        self._raw = bytearray()
-
-    def data_received(self, data: bytes) -> None:
-        """Pass on what was written to standard output."""
-        self._raw += data
-        while len(self._raw) >= 8:
-            kind, size = struct.unpack(">BxxxI", self._raw[:8])
-            if len(self._raw) < 8 + size:
-                return
-            if kind == 1:
-                super().data_received(bytes(self._raw[8 : 8 + size]))
-            del self._raw[: 8 + size]
-
-
-async def _demultiplexed(channel: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    channel.setblocking(False)
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader(limit=BUFFER)
-    transport, protocol = await loop.create_connection(lambda: _Demultiplexer(reader), sock=channel)
-    return reader, asyncio.StreamWriter(transport, protocol, reader, loop)

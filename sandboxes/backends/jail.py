@@ -5,24 +5,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import json
 import os
 import signal
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sandboxes.backends.channel import Channel
 from sandboxes.cgroups import Group
 from sandboxes.errors import SandboxError, SandboxLost
-from sandboxes.jail.frames import HEADER, MAX_FRAME, encode
 from sandboxes.limits import Limits
 
-__all__ = ["BUFFER", "ENVIRONMENT", "Connect", "Jail"]
-
-Connect = Callable[[socket.socket], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
-BUFFER = 1 << 22
-"""Bytes of a jail's answers that are buffered."""
+__all__ = ["ENVIRONMENT", "Jail"]
 
 ENVIRONMENT: Mapping[str, str] = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -33,7 +28,6 @@ ENVIRONMENT: Mapping[str, str] = {
 }
 _GRACE_S = 10.0
 """How much longer than its own deadline a jail may take to answer before it is given up."""
-_DEEP = {"error": "Forged", "message": "the program wrote something else on the result channel"}
 
 
 class Jail:
@@ -53,7 +47,7 @@ class Jail:
         *,
         env: Mapping[str, str] = ENVIRONMENT,
         setup: Mapping[str, Any] | None = None,
-        connect: Connect | None = None,
+        multiplexed: bool = False,
     ) -> None:
         """Take over a new jail; `open` makes it ready.
 
@@ -63,7 +57,7 @@ class Jail:
             group: Control groups to put it into.
             env: Environment of its programs.
             setup: What its init must be told at the start, beside the limits.
-            connect: Makes streams of the channel, where it is not simply read and written.
+            multiplexed: Whether what the channel brings is in a container engine's framing.
 
         Raises:
             SandboxLost: If it ended at once.
@@ -71,16 +65,13 @@ class Jail:
         self.pid = pid
         self.group = group
         self.protections: Mapping[str, Any] = {}
-        self._channel, self._env, self._setup = channel, env, dict(setup or {})
-        self._connect = connect or _streams
+        self._channel, self._env, self._setup = Channel(channel, multiplexed=multiplexed), env, dict(setup or {})
         self._pidfd = -1
         try:
             self._pidfd = os.pidfd_open(pid) if pid else -1
         except ProcessLookupError as error:
-            channel.close()
+            self._channel.close()
             raise SandboxLost("the jail ended at once") from error
-        self._reader: asyncio.StreamReader | None = None
-        self._writer: asyncio.StreamWriter | None = None
 
     async def open(self, limits: Limits) -> None:
         """Set the limits and make it private.
@@ -88,7 +79,6 @@ class Jail:
         Raises:
             SandboxLost: If its init fails.
         """
-        self._reader, self._writer = await self._connect(self._channel)
         if self.group is not None and self.pid:
             self.group.limit(limits.memory_bytes, limits.processes + 2)
             self.group.add(self.pid)
@@ -181,14 +171,14 @@ class Jail:
             "inputs": len(inputs),
             **self._common(limits, env, address_space=True),
         }
-        self._send(request, *inputs)
-        async with self._within(limits.total_wall_s + _GRACE_S) as reader:
-            loaded = await _message(reader)
+        async with self._within(limits.total_wall_s + _GRACE_S) as channel:
+            await channel.send(request, *inputs)
+            loaded = await channel.message()
             if loaded["loaded"]:
-                loaded["result"] = await _untrusted(reader)
+                loaded["result"] = await channel.untrusted()
             cases: list[dict[str, Any]] = []
-            while "case" in (message := await _message(reader)):
-                cases.append({**message, "result": await _untrusted(reader)})
+            while "case" in (message := await channel.message()):
+                cases.append({**message, "result": await channel.untrusted()})
         return loaded, cases, message
 
     async def cell(
@@ -197,11 +187,11 @@ class Jail:
         """Run a cell in the jail's interpreter; return its result, None if it ended without one, and a report."""
         common = self._common(replace(limits, cpu_s=1), env, address_space=True)
         common["limits"]["cpu"] = -1
-        self._send({"op": "cell", "code": code, "cpu_s": limits.cpu_s, **common})
-        async with self._within(limits.wall_s + _GRACE_S) as reader:
-            head = await _message(reader)
-            case = {**head, "result": await _untrusted(reader)} if head["case"] else None
-            return case, await _message(reader)
+        async with self._within(limits.wall_s + _GRACE_S) as channel:
+            await channel.send({"op": "cell", "code": code, "cpu_s": limits.cpu_s, **common})
+            head = await channel.message()
+            case = {**head, "result": await channel.untrusted()} if head["case"] else None
+            return case, await channel.message()
 
     async def ask(self, request: Mapping[str, Any], *, timeout_s: float = _GRACE_S) -> dict[str, Any]:
         """Send one request and return its answer.
@@ -209,19 +199,14 @@ class Jail:
         Raises:
             SandboxLost: If none comes.
         """
-        self._send(request)
-        async with self._within(timeout_s) as reader:
-            return await _message(reader)
+        async with self._within(timeout_s) as channel:
+            await channel.send(request)
+            return await channel.message()
 
     async def close(self) -> None:
         """End everything in the jail."""
         self.kill()
-        if self._writer is not None:
-            self._writer.close()
-            with contextlib.suppress(OSError):
-                await self._writer.wait_closed()
-        else:
-            self._channel.close()
+        self._channel.close()
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
@@ -232,18 +217,11 @@ class Jail:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
 
-    def _send(self, *messages: Any) -> None:
-        if self._writer is None:
-            raise SandboxLost("the jail is not open")
-        self._writer.write(b"".join(map(encode, messages)))
-
     @contextlib.asynccontextmanager
-    async def _within(self, timeout_s: float) -> Any:
-        if self._reader is None:
-            raise SandboxLost("the jail is not open")
+    async def _within(self, timeout_s: float) -> AsyncIterator[Channel]:
         try:
             async with asyncio.timeout(timeout_s):
-                yield self._reader
+                yield self._channel
         except (TimeoutError, EOFError, OSError) as error:
             raise SandboxLost(f"the jail does not answer: {type(error).__name__}") from error
 
@@ -254,35 +232,3 @@ class Jail:
             "wall_s": limits.wall_s,
             "output_bytes": limits.output_bytes,
         }
-
-
-async def _streams(channel: socket.socket) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    return await asyncio.open_connection(sock=channel, limit=BUFFER)
-
-
-async def _body(reader: asyncio.StreamReader) -> bytes:
-    (size,) = HEADER.unpack(await reader.readexactly(HEADER.size))
-    if size > MAX_FRAME:
-        raise EOFError(f"a message of {size} bytes")
-    return await reader.readexactly(size)
-
-
-async def _message(reader: asyncio.StreamReader) -> dict[str, Any]:
-    """Return a message of the init's own.
-
-    Raises:
-        SandboxLost: If the init says that it failed.
-    """
-    message: dict[str, Any] = json.loads((await _body(reader)).decode("utf-8", "surrogatepass"))
-    if "fatal" in message:
-        raise SandboxLost(message["fatal"])
-    return message
-
-
-async def _untrusted(reader: asyncio.StreamReader) -> Any:
-    """Return what the program's process wrote as a result, which may be anything."""
-    body = await _body(reader)
-    try:
-        return json.loads(body.decode("utf-8", "surrogatepass"))
-    except (ValueError, RecursionError):
-        return _DEEP

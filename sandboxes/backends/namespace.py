@@ -90,8 +90,7 @@ class NamespaceSandbox(JailSandbox):
 
     async def _release(self, jail: Jail) -> None:
         await jail.close()
-        if jail.group is not None:
-            await asyncio.to_thread(self._own_crew().cgroups.give_back, jail.group)
+        self._own_crew().cgroups.give_back(jail.group)
 
     def _own_crew(self) -> _Crew:
         if self._crew.pid != os.getpid():

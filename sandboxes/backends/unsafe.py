@@ -9,11 +9,11 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from sandboxes.backends.base import JailSandbox
 from sandboxes.backends.jail import ENVIRONMENT, Jail
+from sandboxes.backends.staging import staging
 from sandboxes.errors import SandboxClosed, SandboxLost
 from sandboxes.limits import Limits
 from sandboxes.sandbox import CORE, Protections
@@ -79,7 +79,7 @@ class SubprocessSandbox(JailSandbox):
         await asyncio.to_thread(shutil.rmtree, tree, True)
 
     def _start(self) -> tuple[subprocess.Popen[bytes], str, socket.socket]:
-        tree = tempfile.mkdtemp(prefix="grpo-envs-unsafe-")
+        tree = str(staging("unsafe"))
         ours, theirs = socket.socketpair()
         here = str(Path(__file__).parents[2])
         try:

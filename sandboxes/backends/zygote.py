@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from pathlib import Path
 
+from sandboxes.backends.staging import staging
 from sandboxes.errors import BackendUnavailable, SandboxLost
 from sandboxes.jail.frames import read_frame, write_frame
 
@@ -48,8 +49,7 @@ class Zygote:
             BackendUnavailable: If the kernel does not let it make namespaces; the message says what it refused.
         """
         self._lock = threading.Lock()
-        self._staging = Path(tempfile.mkdtemp(prefix="grpo-envs-jail-"))
-        self._staging.chmod(0o755)
+        self._staging = staging("jail")
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 (kept open for as long as the zygote lives)
         self._owner = os.getpid()
         self._ended = False

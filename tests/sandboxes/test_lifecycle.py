@@ -172,9 +172,11 @@ async def test_runs_leave_no_descriptor_process_or_group(namespace: NamespaceSan
     zygotes = [zygote.pid for zygote in namespace._crew._zygotes]
     descriptors, groups = _descriptors(), namespace._crew.cgroups._made
     await runs(40)
-    assert _descriptors() <= descriptors + 1
-    assert namespace._crew.cgroups._made == groups
-    assert [child for zygote in zygotes for child in _children(zygote)] == []
+    # The files of a control group are kept open with it.
+    assert _descriptors() <= descriptors + 1 + 8 * (namespace._crew.cgroups._made - groups)
+    # A group that is still emptying is not waited for: a few more may be made, never one a run.
+    assert namespace._crew.cgroups._made <= groups + 8
+    assert await _comes_about(lambda: not [child for zygote in zygotes for child in _children(zygote)])
 
 
 def test_any_thread_and_event_loop(namespace: NamespaceSandbox) -> None:

@@ -97,5 +97,7 @@ def test_groups_of_both_versions(tmp_path: Path, version: int, limit: str, event
     assert group.take_oom()
     assert not group.take_oom()
     group.add(1234)
+    group.let_go()
     assert (memory / "cgroup.procs").read_text() == "1234"
     assert not group.empty(0)
+    group.let_go()
