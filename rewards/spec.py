@@ -57,6 +57,7 @@ class _Tree:
         self._table = table
 
     def reward(self, spec: Any, path: str, depth: int) -> Reward:
+        """Build the reward that `spec` describes; `path` is where it stands, for errors."""
         if depth > _MAX_DEPTH:
             raise InvalidSpec(f"{path}: more than {_MAX_DEPTH} rewards inside each other")
         if isinstance(spec, str):

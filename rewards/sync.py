@@ -39,9 +39,9 @@ def run_sync(coroutine: Coroutine[Any, Any, T]) -> T:
     future = asyncio.run_coroutine_threadsafe(coroutine, loop)
     try:
         return future.result()
-    except BaseException:
+    finally:
+        # Where the caller is interrupted; a future that is done takes no notice.
         future.cancel()
-        raise
 
 
 def _run_here(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
@@ -49,12 +49,11 @@ def _run_here(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]
     task = loop.create_task(coroutine)
     try:
         return loop.run_until_complete(task)
-    except BaseException:
+    finally:
         if not task.done():
             task.cancel()
             with suppress(asyncio.CancelledError):
                 loop.run_until_complete(task)
-        raise
 
 
 class _Holder:

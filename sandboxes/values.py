@@ -64,6 +64,7 @@ class _Encoder:
         self._left = budget
 
     def encode(self, value: Any, depth: int) -> Any:
+        """Return a value as tagged data; `depth` is how deep it stands."""
         kind = type(value)
         if depth > _MAX_DEPTH:
             raise TooLarge(f"nested more than {_MAX_DEPTH} deep")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from trainers import flags
 
 if TYPE_CHECKING:
     from trainers.train.options import TrainOptions
@@ -15,76 +17,31 @@ __all__ = ["train"]
 
 
 def train(
-    env: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[ENV]", help="Id of an environment, or MODULE:ID; not with --resume.", show_default=False
-        ),
-    ] = None,
-    model: Annotated[
-        str, typer.Option(help="embedded, smollm2-135m, a folder, or a Hub id; embedded is made for ENV in minutes.")
-    ] = "embedded",
-    steps: Annotated[
-        int | None, typer.Option(min=1, help="Optimiser steps. [default: 100]", show_default=False)
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the run: order of tasks and sampling.")] = 0,
-    group_size: Annotated[int, typer.Option(min=2, help="Rollouts of each prompt.")] = 8,
-    batch: Annotated[
-        int | None,
-        typer.Option(min=2, help="Rollouts of each step. [default: 64 for embedded, else 8]", show_default=False),
-    ] = None,
-    lr: Annotated[
-        float | None,
-        typer.Option(min=0.0, help="Learning rate. [default: 1e-4 for embedded, else 1e-6]", show_default=False),
-    ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(min=8, help="Most tokens of a rollout. [default: 128 for embedded, else 512]", show_default=False),
-    ] = None,
-    temperature: Annotated[float, typer.Option(min=0.01, help="Sampling temperature of rollouts.")] = 1.0,
-    suite: Annotated[str | None, typer.Option(help="Task suite of the environment.")] = None,
-    data: Annotated[str | None, typer.Option(help="File of the suite's tasks, or a Hugging Face dataset name.")] = None,
-    env_arg: Annotated[
-        list[str] | None,
-        typer.Option("--env-arg", metavar="NAME=VALUE", help="Argument of the environment; JSON, or else a text."),
-    ] = None,
-    eval_tasks: Annotated[
-        int | None,
-        typer.Option(
-            min=0, help="Held-out tasks; 0 for none. [default: 200; 8 for a large model on a CPU]", show_default=False
-        ),
-    ] = None,
-    eval_samples: Annotated[
-        int | None, typer.Option(min=1, help="Samples of each at temperature 1. [default: 4, or 1]", show_default=False)
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(file_okay=False, help="Folder of the run. [default: runs/ENV-TIME]", show_default=False),
-    ] = None,
-    resume: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", file_okay=False, help="Go on with an interrupted run, with its options."),
-    ] = None,
-    save_every: Annotated[int, typer.Option(min=1, help="Steps between checkpoints.")] = 25,
-    use_vllm: Annotated[bool, typer.Option("--use-vllm", help="Generate with vLLM.")] = False,
-    vllm_mode: Annotated[
-        str, typer.Option(help="vLLM in this process (colocate) or behind an address (server).")
-    ] = "colocate",
-    vllm_server: Annotated[str | None, typer.Option(help="Address of the vLLM server.")] = None,
-    vllm_memory: Annotated[float, typer.Option(min=0.0, max=1.0, help="Share of GPU memory for colocated vLLM.")] = 0.3,
-    trl_arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--trl-arg", metavar="NAME=VALUE", help="Further argument of trl.GRPOConfig; JSON, or else a text."
-        ),
-    ] = None,
-    min_gain: Annotated[
-        float | None, typer.Option(help="Least rise of held-out success, else exit code 1.", show_default="none")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress.")] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object on stdout and nothing else there.")
-    ] = False,
+    env: flags.Env = None,
+    model: flags.Model = "embedded",
+    steps: flags.Steps = None,
+    seed: flags.Seed = 0,
+    group_size: flags.GroupSize = 8,
+    batch: flags.Batch = None,
+    lr: flags.LearningRate = None,
+    max_tokens: flags.MaxTokens = None,
+    temperature: flags.Temperature = 1.0,
+    suite: flags.Suite = None,
+    data: flags.Data = None,
+    env_arg: flags.EnvArgs = None,
+    eval_tasks: flags.EvalTasks = None,
+    eval_samples: flags.EvalSamples = None,
+    out: flags.Out = None,
+    resume: flags.Resume = None,
+    save_every: flags.SaveEvery = 25,
+    use_vllm: flags.UseVllm = False,
+    vllm_mode: flags.VllmMode = "colocate",
+    vllm_server: flags.VllmServer = None,
+    vllm_memory: flags.VllmMemory = 0.3,
+    trl_arg: flags.TrlArgs = None,
+    min_gain: flags.MinGain = None,
+    quiet: flags.Quiet = False,
+    json: flags.Json = False,
 ) -> None:
     """Train a policy with GRPO and measure it on held-out tasks before and after.
 

@@ -43,6 +43,7 @@ def _episode() -> Check:
     """Play one episode of a built-in environment that must succeed."""
 
     def play() -> str:
+        """Play one episode and return what to say of it."""
         import grpo_envs
 
         env = grpo_envs.make("grpo_envs/MathTools-v0", size=1)

@@ -95,6 +95,7 @@ class _Evaluator:
         self._text, self._names = text, names
 
     def visit(self, node: ast.expr) -> Fraction:
+        """Return the value of a node, or refuse it."""
         if isinstance(node, ast.Constant):
             return self._number(node)
         if isinstance(node, ast.Name):

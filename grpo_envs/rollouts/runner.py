@@ -231,6 +231,7 @@ def run_rollouts(rollouts: AsyncRollouts, tasks: Iterable[Task], **options: Any)
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 
     async def to_the_end() -> RolloutResult:
+        """Run the rollouts, and say when they are over."""
         running.append((asyncio.get_running_loop(), asyncio.current_task()))
         # Cleared before `left` is looked at, which is set before `ended` is: one of the two sides sees the other.
         ended.clear()

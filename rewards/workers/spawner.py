@@ -33,6 +33,7 @@ class _Spawner:
         self._children: set[int] = set()
 
     def serve(self) -> None:
+        """Fork workers for the pool until its channel closes."""
         (path, settings), _ = self._receive()
         sys.path[:] = path
         for name in settings.preload:

@@ -60,6 +60,7 @@ class _Worker:
             _cap_memory(space + settings.memory_bytes)
 
     def serve(self) -> None:
+        """Run tasks until the pool closes the channel."""
         self._write(Hello(self._baseline, *self._meter.times()))
         inbox = Inbox()
         while piece := os.read(self._channel, CHUNK):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from sandboxes.backends.jail import Jail
 from sandboxes.errors import SandboxClosed, SandboxLost
@@ -14,7 +14,7 @@ from sandboxes.program import Input, Program
 from sandboxes.runner import run_cell, run_in_jail
 from sandboxes.sandbox import Sandbox, Session
 
-__all__ = ["JailSandbox", "JailSession"]
+__all__ = ["JailSandbox", "JailSession", "opened"]
 
 
 class JailSandbox(Sandbox):
@@ -139,6 +139,23 @@ class _Turn:
 
     async def __aexit__(self, *_: object) -> None:
         self._one.release()
+
+
+async def opened(jail: Jail, limits: Limits, discard: Callable[[Jail], Awaitable[None]]) -> Jail:
+    """Make a new jail ready, and discard it if that fails or is given up.
+
+    Raises:
+        SandboxLost: If it cannot be made ready.
+    """
+    try:
+        await jail.open(limits)
+    except (SandboxLost, OSError) as error:
+        await discard(jail)
+        raise SandboxLost(str(error)) from error
+    except asyncio.CancelledError:
+        await discard(jail)
+        raise
+    return jail
 
 
 def lost(jail: Jail | None, error: SandboxLost) -> Execution:

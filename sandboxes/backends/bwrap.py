@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from sandboxes.backends.base import JailSandbox
+from sandboxes.backends.base import JailSandbox, opened
 from sandboxes.backends.jail import ENVIRONMENT, Jail
 from sandboxes.backends.namespace import describe_jails
 from sandboxes.backends.staging import staging
@@ -114,14 +114,7 @@ class BwrapSandbox(JailSandbox):
             process.wait()
             raise
         self._processes[pid] = process
-        try:
-            await jail.open(limits)
-        except (SandboxLost, OSError) as error:
-            await self._release(jail)
-            raise SandboxLost(str(error)) from error
-        except asyncio.CancelledError:
-            await self._release(jail)
-            raise
+        await opened(jail, limits, self._release)
         self._seen = jail.protections
         return jail
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from sandboxes.backends.base import JailSandbox
+from sandboxes.backends.base import JailSandbox, opened
 from sandboxes.backends.boot import IMPORTER, jail_sources
 from sandboxes.backends.jail import Jail
 from sandboxes.cgroups import Group, group_of
@@ -126,11 +126,7 @@ class DockerSandbox(JailSandbox):
             found = await asyncio.get_running_loop().run_in_executor(self._workers, self._create, kind)
         jail = Jail(0, found.socket.dup(), found.group, setup={**self._setup, "op": "clear"}, multiplexed=True)
         self._used[jail] = found
-        try:
-            await jail.open(limits)
-        except (SandboxLost, OSError) as error:
-            await self._discard(jail)
-            raise SandboxLost(str(error)) from error
+        await opened(jail, limits, self._discard)
         if "landlock" in jail.protections:
             self._seen = jail.protections
         return jail

@@ -10,7 +10,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 
-from sandboxes.backends.base import JailSandbox, JailSession
+from sandboxes.backends.base import JailSandbox, JailSession, opened
 from sandboxes.backends.jail import Jail
 from sandboxes.backends.zygote import Zygote
 from sandboxes.cgroups import Cgroups
@@ -77,14 +77,7 @@ class NamespaceSandbox(JailSandbox):
         crew = self._own_crew()
         pid, channel = await asyncio.to_thread(crew.spawn)
         jail = Jail(pid, channel, crew.cgroups.take())
-        try:
-            await jail.open(limits)
-        except (SandboxLost, OSError) as error:
-            await self._release(jail)
-            raise SandboxLost(str(error)) from error
-        except asyncio.CancelledError:
-            await self._release(jail)
-            raise
+        await opened(jail, limits, self._release)
         self._seen = jail.protections
         return jail
 

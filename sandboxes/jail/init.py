@@ -122,6 +122,7 @@ class Init:
         argv, environment = request["argv"], request["env"]
 
         def run(commands: int, results: int) -> None:
+            """Become the program, in its own process."""
             os.close(commands)
             os.close(results)
             os.chdir(self._tree)
@@ -139,6 +140,7 @@ class Init:
         """Run a Python program to its end, in an interpreter that is already warm."""
 
         def run(commands: int, results: int) -> None:
+            """Become the program, in its own process."""
             os.close(commands)
             os.close(results)
             _enter(request["env"])

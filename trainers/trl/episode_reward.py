@@ -71,6 +71,7 @@ class EpisodeReward:
         limits = _Limits.of(log_metric)
 
         def one(i: int) -> Score | None:
+            """Return the score of row `i`; None if it is another environment's."""
             if environment is not None and environment[i] != self.__name__:
                 return None
             cut = limits.reached(None if completion_ids is None else completion_ids[i])
